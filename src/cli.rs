@@ -1,0 +1,68 @@
+//! The command line: names and help only. Each command's arguments live with the command.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands;
+
+/// Session intelligence for Claude Code.
+#[derive(Debug, Parser)]
+#[command(name = "si", version, about, max_term_width = 100, disable_help_subcommand = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Commands of the terminal lane. `hook` and `statusline` have lanes of their own and stand here for the help alone.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Answer a hook of Claude Code (JSON on stdin)
+    Hook(commands::lanes::HookArgs),
+    /// Print the status line (JSON on stdin)
+    Statusline(commands::lanes::StatuslineArgs),
+    /// Pin text, so that it comes back word for word after every compaction
+    Pin(commands::pin::Args),
+    /// Dig snippets out of the session's raw transcript
+    Recover(commands::recover::Args),
+    /// Print an archived tool result
+    Expand(commands::expand::Args),
+    /// List the archived tool results of the session
+    ArchiveList(commands::expand::ListArgs),
+    /// Show the effective configuration
+    Show(commands::show::Args),
+    /// Print one configuration value
+    Get(commands::get::Args),
+    /// Change configuration values
+    Set(commands::set::Args),
+    /// Put configuration values back to their defaults
+    Reset(commands::reset::Args),
+    /// Say what a configuration key does
+    Explain(commands::explain::Args),
+    /// Show every setting in one form
+    Config(commands::config::Args),
+    /// Fold the older statusline-intel.json into the configuration
+    Migrate(commands::migrate::Args),
+    /// Show what is installed and what this session is doing
+    Status(commands::status::Args),
+    /// Show the last lines of the debug log
+    Tail(commands::tail::Args),
+    /// Check the installation and say how to fix it
+    Doctor(commands::doctor::Args),
+    /// Write a line into the debug log
+    Log(commands::log::Args),
+    /// Put si into Claude Code
+    Install(commands::install::Args),
+    /// Take si out of Claude Code again
+    Uninstall(commands::uninstall::Args),
+    /// Print a shell completion script
+    Completions(commands::completions::Args),
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
+    /// Run the one command line on stdin (slash commands call this)
+    #[command(hide = true)]
+    Slash(commands::slash::Args),
+    /// Renew a stored answer (started by si itself, detached)
+    #[command(hide = true)]
+    Refresh(commands::refresh::Args),
+}

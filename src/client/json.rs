@@ -1,0 +1,250 @@
+//! Lenient, borrowing JSON: an object is a list of keys with the raw text of their values, and each value is read as
+//! the type that is wanted, or is absent. One leaf of a wrong type never harms its neighbours; the last of two equal
+//! keys wins; a lone surrogate becomes U+FFFD.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// The raw JSON text of one value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Raw<'a>(&'a str);
+
+/// An object whose values are still raw.
+#[derive(Debug, Clone, Default)]
+pub struct Object<'a>(Vec<(Cow<'a, str>, Raw<'a>)>);
+
+impl<'a> Object<'a> {
+    /// Reads an object; none when `text` is not one JSON object.
+    pub fn parse(text: &'a str) -> Option<Object<'a>> {
+        let mut de = serde_json::Deserializer::from_str(text);
+        let object = de.deserialize_map(ObjectVisitor).ok()?;
+        de.end().ok()?;
+        Some(object)
+    }
+
+    /// The value of a key; null counts as absent.
+    pub fn get(&self, key: &str) -> Option<Raw<'a>> {
+        self.0.iter().rev().find(|(name, _)| name == key).map(|(_, value)| *value).filter(|value| !value.is_null())
+    }
+
+    /// The value at a path of keys.
+    pub fn at(&self, path: &[&str]) -> Option<Raw<'a>> {
+        let (last, parents) = path.split_last()?;
+        let Some((first, rest)) = parents.split_first() else { return self.get(last) };
+        let mut object = self.get(first)?.object()?;
+        for key in rest {
+            object = object.get(key)?.object()?;
+        }
+        object.get(last)
+    }
+
+    /// A string; none when absent or of another type.
+    pub fn str(&self, key: &str) -> Option<Cow<'a, str>> {
+        self.get(key)?.str()
+    }
+
+    /// Keys and values in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Raw<'a>)> {
+        self.0.iter().map(|(key, value)| (key.as_ref(), *value))
+    }
+}
+
+impl<'a> Raw<'a> {
+    /// Takes text that is known to be one JSON value.
+    pub fn new(text: &'a str) -> Raw<'a> {
+        Raw(text.trim())
+    }
+
+    /// The JSON text itself.
+    pub fn text(self) -> &'a str {
+        self.0
+    }
+
+    /// Whether it is `null`.
+    pub fn is_null(self) -> bool {
+        self.0 == "null"
+    }
+
+    /// A string, unescaped; lone surrogates become U+FFFD.
+    pub fn str(self) -> Option<Cow<'a, str>> {
+        if !self.0.starts_with('"') {
+            return None;
+        }
+        let mut de = serde_json::Deserializer::from_str(self.0);
+        de.deserialize_bytes(TextVisitor).ok()
+    }
+
+    /// A finite number.
+    pub fn f64(self) -> Option<f64> {
+        serde_json::from_str::<f64>(self.0).ok().filter(|number| number.is_finite())
+    }
+
+    /// A non-negative whole number; a fraction is cut off, as the client may send `12.0`.
+    pub fn u64(self) -> Option<u64> {
+        if let Ok(number) = self.0.parse::<u64>() {
+            return Some(number);
+        }
+        self.f64().filter(|number| (0.0..9.0e15).contains(number)).map(|number| number as u64)
+    }
+
+    /// A truth value.
+    pub fn bool(self) -> Option<bool> {
+        self.0.parse().ok()
+    }
+
+    /// An object.
+    pub fn object(self) -> Option<Object<'a>> {
+        if self.0.starts_with('{') { Object::parse(self.0) } else { None }
+    }
+
+    /// The elements of an array.
+    pub fn items(self) -> Option<Vec<Raw<'a>>> {
+        if !self.0.starts_with('[') {
+            return None;
+        }
+        serde_json::Deserializer::from_str(self.0).deserialize_seq(ItemsVisitor).ok()
+    }
+
+    /// The whole value as a tree; none where it holds what a tree cannot (a lone surrogate).
+    pub fn value(self) -> Option<serde_json::Value> {
+        serde_json::from_str(self.0).ok()
+    }
+}
+
+/// Bytes from outside to text that JSON can be read from: a BOM is dropped, bad bytes are replaced.
+pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
+}
+
+/// Text of bytes in which lone surrogates are encoded like characters, as the JSON reader hands them out.
+fn wtf8(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    let mut rest = bytes;
+    loop {
+        match std::str::from_utf8(rest) {
+            Ok(text) => {
+                out.push_str(text);
+                return out;
+            }
+            Err(error) => {
+                let (good, bad) = rest.split_at(error.valid_up_to());
+                out.push_str(&String::from_utf8_lossy(good));
+                out.push('\u{fffd}');
+                let surrogate = bad.len() >= 3 && bad[0] == 0xed && bad[1] >= 0xa0;
+                rest = &bad[if surrogate { 3 } else { error.error_len().unwrap_or(bad.len()) }..];
+            }
+        }
+    }
+}
+
+struct ObjectVisitor;
+
+impl<'de> Visitor<'de> for ObjectVisitor {
+    type Value = Object<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object<'de>, A::Error> {
+        let mut entries = Vec::with_capacity(16);
+        while let Some(key) = map.next_key_seed(TextVisitor)? {
+            entries.push((key, Raw(map.next_value::<&'de RawValue>()?.get())));
+        }
+        Ok(Object(entries))
+    }
+}
+
+struct ItemsVisitor;
+
+impl<'de> Visitor<'de> for ItemsVisitor {
+    type Value = Vec<Raw<'de>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<Raw<'de>>, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element::<&'de RawValue>()? {
+            items.push(Raw(item.get()));
+        }
+        Ok(items)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct TextVisitor;
+
+impl<'de> DeserializeSeed<'de> for TextVisitor {
+    type Value = Cow<'de, str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, de: D) -> Result<Cow<'de, str>, D::Error> {
+        de.deserialize_bytes(self)
+    }
+}
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_borrowed_bytes<E: de::Error>(self, bytes: &'de [u8]) -> Result<Cow<'de, str>, E> {
+        Ok(std::str::from_utf8(bytes).map_or_else(|_| Cow::Owned(wtf8(bytes)), Cow::Borrowed))
+    }
+
+    fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Cow<'de, str>, E> {
+        Ok(Cow::Owned(wtf8(bytes)))
+    }
+
+    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Cow<'de, str>, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Cow<'de, str>, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_leaf_harms_no_neighbour() {
+        let text = r#"{"a":{"b":12.0,"c":"x"},"s":"lone \ud83d end","n":null,"k\ud800":1,"a2":"1","a2":"2","t":true}"#;
+        let object = Object::parse(text).unwrap();
+        assert_eq!(object.at(&["a", "b"]).unwrap().u64(), Some(12));
+        assert_eq!(object.at(&["a", "c"]).unwrap().u64(), None);
+        assert_eq!(object.at(&["s", "c"]), None);
+        assert_eq!(object.str("s").unwrap(), "lone \u{fffd} end");
+        assert_eq!(object.get("n"), None);
+        assert_eq!(object.str("a2").unwrap(), "2");
+        assert_eq!(object.get("t").unwrap().bool(), Some(true));
+        assert!(object.get("k\u{fffd}").is_some());
+    }
+
+    #[test]
+    fn what_is_no_object_is_none() {
+        for text in ["", "null", "[]", "{", "{}x", "\"s\"", "{\"a\":}"] {
+            assert!(Object::parse(text).is_none(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn bytes_from_outside_become_text() {
+        assert_eq!(decode(b"\xef\xbb\xbf{\"a\":\"\xff\"}"), "{\"a\":\"\u{fffd}\"}");
+    }
+
+    #[test]
+    fn deep_nesting_is_no_stack_overflow() {
+        let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        let object = Object::parse(&deep).unwrap();
+        assert!(object.get("a").unwrap().value().is_none());
+    }
+}

@@ -1,0 +1,13 @@
+//! What Claude Code defines: payloads on stdin, transcripts, usage and prices, project folders, settings.json.
+//! When the client changes, only this room changes.
+
+pub mod json;
+pub mod payload;
+pub mod pricing;
+pub mod project;
+pub mod settings;
+pub mod stdin;
+pub mod thinking;
+pub mod totals;
+pub mod transcript;
+pub mod usage;

@@ -1,0 +1,123 @@
+//! What the client sends on standard input: one JSON object, every leaf optional.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+use super::json::{Object, Raw};
+use crate::env::Env;
+use crate::store::Sid;
+
+/// The document of one hook call or redraw. Accessors know where the client keeps a thing, older spellings included.
+#[derive(Debug, Clone, Default)]
+pub struct Payload<'a>(Object<'a>);
+
+impl<'a> Payload<'a> {
+    /// Reads a payload; none when it is not one JSON object.
+    pub fn parse(text: &'a str) -> Option<Payload<'a>> {
+        Object::parse(text).map(Payload)
+    }
+
+    /// The document itself, for the fields that one lane alone reads.
+    pub fn object(&self) -> &Object<'a> {
+        &self.0
+    }
+
+    fn first_str(&self, keys: &[&str]) -> Option<Cow<'a, str>> {
+        keys.iter().find_map(|key| self.0.str(key)).filter(|text| !text.is_empty())
+    }
+
+    /// The session id as it stands in the payload.
+    pub fn session_id(&self) -> Option<Cow<'a, str>> {
+        self.first_str(&["session_id", "sessionId"])
+    }
+
+    /// The session id as file names carry it: from the payload, else from the environment.
+    pub fn sid(&self, env: &Env) -> Sid {
+        match self.session_id() {
+            Some(id) => Sid::new(&id),
+            None => Sid::new(env_session_id(env).unwrap_or_default()),
+        }
+    }
+
+    /// The folder the session is in now: `cwd`, else `workspace.current_dir`, if absolute.
+    pub fn cwd(&self) -> Option<PathBuf> {
+        let cwd = self.first_str(&["cwd"]).or_else(|| self.0.at(&["workspace", "current_dir"])?.str());
+        cwd.map(|text| PathBuf::from(text.as_ref())).filter(|path| path.is_absolute())
+    }
+
+    /// The transcript's path, if absolute.
+    pub fn transcript_path(&self) -> Option<PathBuf> {
+        let path = self.first_str(&["transcript_path", "transcriptPath"])?;
+        Some(PathBuf::from(path.as_ref())).filter(|path| path.is_absolute())
+    }
+
+    /// `hook_event_name`.
+    pub fn event(&self) -> Option<Cow<'a, str>> {
+        self.first_str(&["hook_event_name"])
+    }
+
+    /// Why the session started: `startup`, `resume`, `clear`, `compact` or `fork`.
+    pub fn source(&self) -> Option<Cow<'a, str>> {
+        self.first_str(&["source"])
+    }
+
+    /// The prompt of a UserPromptSubmit.
+    pub fn prompt(&self) -> Option<Cow<'a, str>> {
+        self.first_str(&["prompt"])
+            .or_else(|| self.0.at(&["user_message", "content"])?.str())
+            .or_else(|| self.first_str(&["message"]))
+    }
+
+    /// The tool's name.
+    pub fn tool_name(&self) -> Option<Cow<'a, str>> {
+        self.first_str(&["tool_name", "toolName"])
+    }
+
+    /// The tool call's id.
+    pub fn tool_use_id(&self) -> Option<Cow<'a, str>> {
+        self.first_str(&["tool_use_id", "toolUseId", "tool_call_id"])
+    }
+
+    /// The tool's input, raw.
+    pub fn tool_input(&self) -> Option<Raw<'a>> {
+        ["tool_input", "toolInput", "input"].iter().find_map(|key| self.0.get(key))
+    }
+
+    /// The tool's result, raw: `tool_response`, else the older spellings.
+    pub fn tool_response(&self) -> Option<Raw<'a>> {
+        ["tool_response", "tool_output", "output", "result"].iter().find_map(|key| self.0.get(key))
+    }
+
+    /// Whether a subagent made the call: its input and output are not in the main context.
+    pub fn from_subagent(&self) -> bool {
+        self.first_str(&["agent_id"]).is_some()
+    }
+}
+
+/// The session id that the client exports to hooks, the Bash tool and slash commands.
+pub fn env_session_id(env: &Env) -> Option<&str> {
+    env.var("CLAUDE_CODE_SESSION_ID").or_else(|| env.var("CLAUDE_SESSION_ID"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_types_read_as_absent() {
+        let payload = Payload::parse(
+            r#"{"session_id":{"a":1},"cwd":5,"workspace":{"current_dir":"/w"},"tool_response":null,"output":"x"}"#,
+        )
+        .unwrap();
+        assert_eq!(payload.session_id(), None);
+        assert_eq!(payload.cwd(), Some(PathBuf::from("/w")));
+        assert_eq!(payload.tool_response().unwrap().str().unwrap(), "x");
+    }
+
+    #[test]
+    fn the_environment_names_the_session_when_the_payload_does_not() {
+        let env = Env::for_tests(std::path::Path::new("/nonexistent/si")).with_var("CLAUDE_CODE_SESSION_ID", "e-1");
+        assert_eq!(Payload::parse("{}").unwrap().sid(&env).as_str(), "e-1");
+        assert_eq!(Payload::parse(r#"{"session_id":"p"}"#).unwrap().sid(&env).as_str(), "p");
+    }
+}

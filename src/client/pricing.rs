@@ -1,0 +1,1 @@
+//! Prices and context windows by model id.

@@ -1,0 +1,1 @@
+//! Which project folder of the client belongs to a session.

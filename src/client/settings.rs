@@ -1,0 +1,1 @@
+//! Editing settings.json: only our keys change.

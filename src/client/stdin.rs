@@ -1,0 +1,54 @@
+//! Reads the one JSON document on standard input, bounded in size and in time.
+//!
+//! A host may leave the pipe open. So whenever nothing more is there for the moment, what came so far is tried as a
+//! whole document; only an incomplete one is waited for, and no longer than the lane's patience.
+
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::json::Object;
+
+/// The most that is read, in bytes.
+pub const MAX: usize = 64 << 20;
+
+/// Reads standard input to its end, to a complete JSON object, to [`MAX`] bytes, or until `patience` is over.
+pub fn read(patience: Duration) -> Vec<u8> {
+    let stdin = std::io::stdin();
+    let mut lock = stdin.lock();
+    let deadline = Instant::now() + patience;
+    let mut bytes = Vec::new();
+    let mut buffer = vec![0; 64 << 10];
+    while bytes.len() < MAX {
+        if !ready(&stdin, Duration::ZERO) {
+            if ends_object(&bytes) {
+                break;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || !ready(&stdin, left) {
+                break;
+            }
+        }
+        match lock.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n) => bytes.extend_from_slice(&buffer[..n.min(MAX - bytes.len())]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+        if Instant::now() >= deadline && !ends_object(&bytes) {
+            break;
+        }
+    }
+    bytes
+}
+
+fn ends_object(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_end().ends_with(b"}") && Object::parse(&super::json::decode(bytes)).is_some()
+}
+
+fn ready(stdin: &std::io::Stdin, wait: Duration) -> bool {
+    let wait = Timespec { tv_sec: wait.as_secs() as _, tv_nsec: wait.subsec_nanos() as _ };
+    // An error is left to the read that follows.
+    poll(&mut [PollFd::new(stdin, PollFlags::IN)], Some(&wait)).map_or(true, |count| count > 0)
+}

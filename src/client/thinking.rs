@@ -1,0 +1,1 @@
+//! Thinking tokens of recent turns.

@@ -1,0 +1,1 @@
+//! Totals of a transcript, from the stored offset on.

@@ -1,0 +1,1 @@
+//! Reading transcripts: the tail backwards in blocks, the whole in one streaming pass.

@@ -1,0 +1,1 @@
+//! Token usage of API messages, each counted once.

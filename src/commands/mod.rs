@@ -1,0 +1,81 @@
+//! The terminal commands, one file each. Slash commands call the same ones.
+
+pub mod completions;
+pub mod config;
+pub mod doctor;
+pub mod expand;
+pub mod explain;
+pub mod get;
+pub mod install;
+pub mod lanes;
+pub mod log;
+pub mod man;
+pub mod migrate;
+pub mod pin;
+pub mod recover;
+pub mod refresh;
+pub mod reset;
+pub mod set;
+pub mod show;
+pub mod slash;
+pub mod status;
+pub mod tail;
+pub mod uninstall;
+
+use std::io::Write;
+
+use anyhow::Result;
+
+use crate::cli::Command;
+use crate::env::Env;
+
+/// What a terminal command works with.
+pub struct Terminal<'a> {
+    /// The surroundings.
+    pub env: &'a Env,
+    /// Standard output.
+    pub out: &'a mut dyn Write,
+    /// Standard error, for remarks beside the answer.
+    pub err: &'a mut dyn Write,
+}
+
+/// An error that is the caller's wording: exit 64 instead of 1.
+#[derive(Debug)]
+pub struct Usage(pub String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// Runs one command. An error is one sentence for the user; [`Usage`] marks bad wording.
+pub fn run(terminal: &mut Terminal<'_>, command: Command) -> Result<()> {
+    match command {
+        // These two lanes are chosen before clap; only their help arrives here.
+        Command::Hook(_) | Command::Statusline(_) => Ok(()),
+        Command::Pin(args) => pin::run(terminal, &args),
+        Command::Recover(args) => recover::run(terminal, &args),
+        Command::Expand(args) => expand::run(terminal, &args),
+        Command::ArchiveList(args) => expand::list(terminal, &args),
+        Command::Show(args) => show::run(terminal, &args),
+        Command::Get(args) => get::run(terminal, &args),
+        Command::Set(args) => set::run(terminal, &args),
+        Command::Reset(args) => reset::run(terminal, &args),
+        Command::Explain(args) => explain::run(terminal, &args),
+        Command::Config(args) => config::run(terminal, &args),
+        Command::Migrate(args) => migrate::run(terminal, &args),
+        Command::Status(args) => status::run(terminal, &args),
+        Command::Tail(args) => tail::run(terminal, &args),
+        Command::Doctor(args) => doctor::run(terminal, &args),
+        Command::Log(args) => log::run(terminal, &args),
+        Command::Install(args) => install::run(terminal, &args),
+        Command::Uninstall(args) => uninstall::run(terminal, &args),
+        Command::Completions(args) => completions::run(terminal, &args),
+        Command::Man => man::run(terminal),
+        Command::Slash(args) => slash::run(terminal, &args),
+        Command::Refresh(args) => refresh::run(terminal, &args),
+    }
+}

@@ -1,0 +1,1 @@
+//! (to come) session_context.

@@ -1,0 +1,1 @@
+//! The only file that names libgit2 or starts git.

@@ -1,0 +1,166 @@
+//! Every program that si starts, other than git's (`git.rs`): with a deadline, in a process group of its own, killed
+//! as a group. Nothing that a repository names is ever started here.
+
+#![allow(clippy::disallowed_methods, reason = "this file is the door that the ban points to")]
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::env::Env;
+
+/// What a bounded run needs beyond program and arguments.
+#[derive(Debug, Clone, Default)]
+pub struct Limits<'a> {
+    /// Working folder; the process's own when none.
+    pub cwd: Option<&'a Path>,
+    /// Bytes on standard input.
+    pub stdin: &'a [u8],
+    /// Variables set on top of the inherited ones.
+    pub set: &'a [(&'a str, &'a OsStr)],
+    /// Variables taken away.
+    pub unset: &'a [&'a str],
+    /// The longest output that is kept, in bytes.
+    pub max_output: usize,
+    /// How long it may take; then its whole group is killed.
+    pub deadline: Duration,
+}
+
+/// How a bounded run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Standard output, as far as it was read.
+    pub stdout: Vec<u8>,
+    /// Exit code; none when killed.
+    pub code: Option<i32>,
+    /// Whether the deadline ended it.
+    pub timed_out: bool,
+}
+
+/// Runs a program to its end or its deadline, whichever is first. Standard error is discarded.
+pub fn run<S: AsRef<OsStr>>(env: &Env, program: &OsStr, args: &[S], limits: &Limits<'_>) -> io::Result<Outcome> {
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    command.env_clear().envs(env.vars().iter().map(|(key, value)| (key, value)));
+    for (key, value) in limits.set {
+        command.env(key, value);
+    }
+    for key in limits.unset {
+        command.env_remove(key);
+    }
+    if let Some(cwd) = limits.cwd {
+        command.current_dir(cwd);
+    }
+    let deadline = Instant::now() + limits.deadline;
+    let mut child = command.spawn()?;
+    feed(&mut child, limits.stdin);
+    let result = collect(&mut child, limits.max_output, deadline);
+    if !matches!(&result, Ok(outcome) if !outcome.timed_out) {
+        kill_group(&mut child);
+    }
+    result
+}
+
+/// Starts this very binary again with `args`, detached: own group, no standard streams, not waited for.
+pub fn detach_self(env: &Env, args: &[OsString]) -> io::Result<()> {
+    let exe = env.exe.as_deref().ok_or(io::ErrorKind::NotFound)?;
+    let mut command = Command::new(exe);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    command.env_clear().envs(env.vars().iter().map(|(key, value)| (key, value)));
+    command.current_dir("/");
+    command.spawn().map(drop)
+}
+
+fn feed(child: &mut Child, bytes: &[u8]) {
+    let Some(mut stdin) = child.stdin.take() else { return };
+    if bytes.len() <= 32 << 10 {
+        // Fits the pipe: cannot block. A program that does not read its input closes the pipe; that is its right.
+        let _ = stdin.write_all(bytes);
+    } else {
+        let bytes = bytes.to_vec();
+        std::thread::spawn(move || stdin.write_all(&bytes));
+    }
+}
+
+fn collect(child: &mut Child, max_output: usize, deadline: Instant) -> io::Result<Outcome> {
+    let mut stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    let mut kept = Vec::new();
+    let mut buffer = [0; 16 << 10];
+    let mut exited = None;
+    let mut open = true;
+    while open || exited.is_none() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(Outcome { stdout: kept, code: None, timed_out: true });
+        }
+        if !open {
+            exited = child.try_wait()?;
+            if exited.is_none() {
+                std::thread::sleep(left.min(Duration::from_micros(300)));
+            }
+            continue;
+        }
+        // A grandchild may keep the pipe open after the program is gone, so the exit is looked for now and then.
+        let pause = left.min(Duration::from_millis(20));
+        let wait = Timespec { tv_sec: 0, tv_nsec: pause.as_nanos().min(999_999_999) as _ };
+        let ready = poll(&mut [PollFd::new(&stdout, PollFlags::IN)], Some(&wait)).unwrap_or(0) > 0;
+        if ready {
+            match stdout.read(&mut buffer) {
+                Ok(0) => open = false,
+                Ok(n) => kept.extend_from_slice(&buffer[..n.min(max_output.saturating_sub(kept.len()))]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        } else {
+            exited = child.try_wait()?;
+            open = exited.is_none();
+        }
+    }
+    Ok(Outcome { stdout: kept, code: exited.and_then(|status| status.code()), timed_out: false })
+}
+
+fn kill_group(child: &mut Child) {
+    if let Some(pid) = Pid::from_raw(child.id() as i32) {
+        let _ = kill_process_group(pid, Signal::KILL); // gone already is as good
+    }
+    let _ = child.wait();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str, limits: Limits<'_>) -> Outcome {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::for_tests(dir.path()).with_var("PATH", "/usr/bin:/bin");
+        run(&env, OsStr::new("/bin/sh"), &["-c", script], &limits).unwrap()
+    }
+
+    #[test]
+    fn output_and_code_come_back() {
+        let limits = Limits { stdin: b"hi", max_output: 100, deadline: Duration::from_secs(10), ..Limits::default() };
+        assert_eq!(sh("cat; exit 3", limits), Outcome { stdout: b"hi".into(), code: Some(3), timed_out: false });
+    }
+
+    #[test]
+    fn the_deadline_kills_the_whole_group() {
+        let begun = Instant::now();
+        let limits = Limits { max_output: 100, deadline: Duration::from_millis(150), ..Limits::default() };
+        assert!(sh("echo a; sleep 30 & sleep 30", limits).timed_out);
+        assert!(begun.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn a_grandchild_that_keeps_the_pipe_is_not_waited_for() {
+        let begun = Instant::now();
+        let limits = Limits { max_output: 100, deadline: Duration::from_secs(20), ..Limits::default() };
+        assert_eq!(sh("echo a; sleep 25 &", limits).stdout, b"a\n");
+        assert!(begun.elapsed() < Duration::from_secs(10));
+    }
+}

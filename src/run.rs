@@ -1,0 +1,127 @@
+//! The lanes and their error policy. This is the only code that knows exit codes.
+//!
+//! | lane | success | any fault | deliberate |
+//! | --- | --- | --- | --- |
+//! | hook | 0, stdout empty or one document | 0, both streams empty, one log line | 2 with text on stderr: feedback |
+//! | status line | 0, at least one row | 0, that cell missing, or the row `claude` | — |
+//! | terminal | 0 | 1, one sentence on stderr; usage 64 | — |
+//!
+//! The lane is chosen by the first argument before clap sees anything: clap's own usage error exits 2, and 2 from a hook
+//! means "feedback" or "block".
+
+use std::ffi::OsString;
+use std::io::{ErrorKind, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use clap::Parser;
+use serde_json::{Value, json};
+
+use crate::commands::{Terminal, Usage};
+use crate::env::Env;
+use crate::hooks::{self, Reply};
+use crate::log::Log;
+use crate::{cli, commands, statusline};
+
+const OK: u8 = 0;
+const FAILED: u8 = 1;
+const FEEDBACK: u8 = 2;
+const USAGE: u8 = 64;
+
+/// What the status line shows when it has nothing to show.
+const MARKER: &str = "claude";
+
+/// Runs one call; `args` starts with the program's name. Returns the exit code.
+pub fn run(args: Vec<OsString>, env: &Env) -> u8 {
+    match args.get(1).and_then(|arg| arg.to_str()) {
+        Some("hook") if !asks_help(&args[2..]) => {
+            hook_lane(args.get(2).and_then(|arg| arg.to_str()).unwrap_or(""), env)
+        }
+        Some("statusline") if !asks_help(&args[2..]) => line_lane(&args[2..], env),
+        _ => terminal_lane(&args, env),
+    }
+}
+
+fn asks_help(args: &[OsString]) -> bool {
+    args.iter().any(|arg| arg == "--help" || arg == "-h")
+}
+
+fn hook_lane(name: &str, env: &Env) -> u8 {
+    let reply = guarded(|| hooks::run(name, env)).unwrap_or_else(|fault| {
+        Log::new(env, None, false, false).error("hook", &fault, json!({"hook": name}));
+        Reply::silent()
+    });
+    let (stdout, stderr) = reply.streams();
+    if let Some(text) = stdout {
+        let _ = write_stdout(text.as_bytes()); // a host that closed the pipe wants no answer
+    }
+    if let Some(text) = stderr {
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+    if reply.is_feedback() { FEEDBACK } else { OK }
+}
+
+fn line_lane(args: &[OsString], env: &Env) -> u8 {
+    let rows = guarded(|| statusline::run(args, env)).unwrap_or_else(|fault| {
+        Log::new(env, None, false, false).error("statusline", &fault, Value::Null);
+        String::new()
+    });
+    let rows = if rows.trim().is_empty() { MARKER } else { rows.trim_end_matches('\n') };
+    let _ = write_stdout(format!("{rows}\n").as_bytes());
+    OK
+}
+
+/// Runs a lane's work so that an error or a panic becomes one sentence, and nothing of it is printed.
+fn guarded<T>(work: impl FnOnce() -> anyhow::Result<T>) -> Result<T, String> {
+    std::panic::set_hook(Box::new(|_| {}));
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(format!("{error:#}")),
+        Err(panic) => {
+            let text = panic
+                .downcast_ref::<&str>()
+                .map(ToString::to_string)
+                .or_else(|| panic.downcast_ref::<String>().cloned());
+            Err(format!("panic: {}", text.unwrap_or_default()))
+        }
+    }
+}
+
+fn terminal_lane(args: &[OsString], env: &Env) -> u8 {
+    let cli = match cli::Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let text = error.render();
+            if error.use_stderr() {
+                let _ = write!(std::io::stderr(), "{text}");
+                return USAGE;
+            }
+            return if write_stdout(text.to_string().as_bytes()).is_ok() { OK } else { FAILED };
+        }
+    };
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut err = std::io::stderr();
+    let mut terminal = Terminal { env, out: &mut out, err: &mut err };
+    let result = commands::run(&mut terminal, cli.command).and_then(|()| Ok(out.flush()?));
+    match result {
+        Ok(()) => OK,
+        Err(error) if is_broken_pipe(&error) => OK,
+        Err(error) => {
+            let usage = error.downcast_ref::<Usage>().is_some();
+            let _ = out.flush();
+            let _ = writeln!(std::io::stderr(), "si: {error:#}");
+            if usage { USAGE } else { FAILED }
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == ErrorKind::BrokenPipe))
+}
+
+fn write_stdout(bytes: &[u8]) -> std::io::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(bytes)?;
+    stdout.flush()
+}

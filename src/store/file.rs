@@ -1,0 +1,357 @@
+//! The system calls under the store: opens that follow no link and wait for no FIFO, atomic writes, locks, appends.
+//!
+//! `O_NOFOLLOW` guards the last part of a path only. The folders above it are the system temp folder, which the kernel
+//! protects with its sticky bit, the user's own configuration folder, and folders that [`private_dir`] vouches for.
+
+#![allow(clippy::disallowed_methods, reason = "this file is the door that the ban points to")]
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+
+const SAFE: i32 = (OFlags::NOFOLLOW.bits() | OFlags::NONBLOCK.bits() | OFlags::CLOEXEC.bits()) as i32;
+
+/// Opens a private file for reading: no link followed, no FIFO waited for, regular, owned by this user.
+///
+/// None when it is missing or is anything else; an error only for what the system reports beyond that.
+pub fn open_private(path: &Path) -> io::Result<Option<File>> {
+    match OpenOptions::new().read(true).custom_flags(SAFE).open(path) {
+        Ok(file) => Ok(own_regular(&file)?.then_some(file)),
+        Err(error) if absent(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens a file that the user or the client owns the name of (a transcript, a config): links are followed, but a FIFO
+/// is not waited for and only a regular file counts.
+pub fn open_user(path: &Path) -> io::Result<Option<File>> {
+    let flags = (OFlags::NONBLOCK.bits() | OFlags::CLOEXEC.bits()) as i32;
+    match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => Ok(file.metadata()?.is_file().then_some(file)),
+        Err(error) if absent(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads a private file of at most `max` bytes; none when it is missing, foreign or larger.
+pub fn read_private(path: &Path, max: u64) -> io::Result<Option<Vec<u8>>> {
+    open_private(path)?.map_or(Ok(None), |file| read_bounded(file, max))
+}
+
+/// Reads a user's file of at most `max` bytes, following links; none when it is missing or larger.
+pub fn read_user(path: &Path, max: u64) -> io::Result<Option<Vec<u8>>> {
+    open_user(path)?.map_or(Ok(None), |file| read_bounded(file, max))
+}
+
+fn read_bounded(file: File, max: u64) -> io::Result<Option<Vec<u8>>> {
+    let size = file.metadata()?.len();
+    if size > max {
+        return Ok(None);
+    }
+    let mut bytes = Vec::with_capacity(size as usize + 1);
+    file.take(max + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= max).then_some(bytes))
+}
+
+fn own_regular(file: &File) -> io::Result<bool> {
+    let meta = file.metadata()?;
+    Ok(meta.is_file() && meta.uid() == rustix::process::geteuid().as_raw())
+}
+
+fn absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+        || error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
+        || error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error())
+}
+
+/// Makes `path` (and what is missing above it) a folder for this user alone, and refuses one that is a link, foreign,
+/// or writable by others.
+pub fn private_dir(path: &Path) -> io::Result<()> {
+    if let Err(error) = DirBuilder::new().recursive(true).mode(0o700).create(path)
+        && error.kind() != io::ErrorKind::AlreadyExists
+    {
+        return Err(error);
+    }
+    let meta = fs::symlink_metadata(path)?;
+    if !meta.is_dir() || meta.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::other(format!("{} is not a folder of this user", path.display())));
+    }
+    if meta.mode() & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+/// Makes the folders above `path` where they are missing, for this user alone; existing ones keep their mode.
+pub fn parent_dir(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(parent) if !parent.exists() => DirBuilder::new().recursive(true).mode(0o700).create(parent),
+        _ => Ok(()),
+    }
+}
+
+/// Replaces `path` by `bytes` in one step, mode 0600. A link at `path` is replaced, never written through.
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace(path, bytes, 0o600, false)
+}
+
+/// Replaces a file that belongs to the user (settings.json, CLAUDE.md): a link stays a link and its target is
+/// replaced, the mode is kept (0600 for a new file), and the bytes are on disk before the name changes.
+pub fn write_user(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let target = resolve_links(path)?;
+    let mode = match fs::metadata(&target) {
+        Ok(meta) if !meta.is_file() => return Err(io::Error::other("not a regular file")),
+        Ok(meta) if meta.permissions().readonly() => return Err(io::ErrorKind::PermissionDenied.into()),
+        Ok(meta) => meta.mode() & 0o7777,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => 0o600,
+        Err(error) => return Err(error),
+    };
+    replace(&target, bytes, mode, true)
+}
+
+/// Follows links at the end of `path` to the name that a write must replace, existing or not.
+fn resolve_links(path: &Path) -> io::Result<PathBuf> {
+    let mut target = path.to_path_buf();
+    for _ in 0..40 {
+        match fs::read_link(&target) {
+            Ok(next) => target = target.parent().unwrap_or(Path::new("/")).join(next),
+            Err(_) => return Ok(target),
+        }
+    }
+    Err(io::Error::other("too many links"))
+}
+
+fn replace(path: &Path, bytes: &[u8], mode: u32, sync: bool) -> io::Result<()> {
+    static COUNTER: AtomicU32 = AtomicU32::new(0);
+    parent_dir(path)?;
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+    let unique = format!(".{name}.{}.{}.tmp", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
+    let temp = path.with_file_name(unique);
+    let result = (|| {
+        // A leftover of a killed process that had our id is ours to replace; create_new never follows a link.
+        let _ = fs::remove_file(&temp);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(SAFE).open(&temp)?;
+        file.write_all(bytes)?;
+        if mode != 0o600 {
+            file.set_permissions(fs::Permissions::from_mode(mode))?;
+        }
+        if sync {
+            file.sync_all()?;
+        }
+        fs::rename(&temp, path)
+    })();
+    if result.is_err() {
+        let _ = fs::remove_file(&temp); // nothing half-written stays behind
+    }
+    result
+}
+
+/// Appends whole lines to a private file in one write. A last line that an interrupted writer left open is closed
+/// first; a write that fails half-way (a full disk) is taken back. The caller holds the file's lock.
+pub fn append(path: &Path, lines: &str) -> io::Result<()> {
+    parent_dir(path)?;
+    let mut file = open_append(path)?;
+    let before = file.metadata()?.len();
+    let mut bytes = Vec::with_capacity(lines.len() + 2);
+    if before > 0 {
+        let mut last = [0];
+        file.seek(SeekFrom::Start(before - 1))?;
+        file.read_exact(&mut last)?;
+        if last != [b'\n'] {
+            bytes.push(b'\n');
+        }
+    }
+    bytes.extend_from_slice(lines.as_bytes());
+    if !lines.ends_with('\n') {
+        bytes.push(b'\n');
+    }
+    if let Err(error) = file.write_all(&bytes) {
+        let _ = file.set_len(before); // best effort: a torn line also reads as absent
+        return Err(error);
+    }
+    Ok(())
+}
+
+/// Appends one line in a single write without a lock: for the debug log, where order between processes is free.
+pub fn append_line_unlocked(path: &Path, line: &str) -> io::Result<()> {
+    parent_dir(path)?;
+    open_append(path)?.write_all(line.as_bytes())
+}
+
+fn open_append(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).custom_flags(SAFE).open(path)?;
+    if !own_regular(&file)? {
+        return Err(io::Error::other(format!("{} is not a file of this user", path.display())));
+    }
+    if file.metadata()?.mode() & 0o077 != 0 {
+        file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
+}
+
+/// Removes a file; a missing one is no error. A link is removed itself, never what it points to.
+pub fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Renames a file (rotation, setting aside); never across folders of different owners.
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)
+}
+
+/// Renames a damaged file that holds user data to `<name>.corrupt.<ms>`, so that nothing overwrites it.
+pub fn set_aside(path: &Path, now_ms: i64) -> io::Result<PathBuf> {
+    let mut name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_os_string();
+    name.push(format!(".corrupt.{now_ms}"));
+    let aside = path.with_file_name(name);
+    fs::rename(path, &aside)?;
+    Ok(aside)
+}
+
+/// An exclusive advisory lock, released on drop. Lock files are never deleted: deleting one would let two holders in.
+#[derive(Debug)]
+pub struct Lock(#[allow(dead_code, reason = "held for its drop")] File);
+
+/// Takes the lock at `path`, waiting at most `patience`; none when another process holds it all that time.
+pub fn lock(path: &Path, patience: Duration) -> io::Result<Option<Lock>> {
+    parent_dir(path)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(SAFE)
+        .open(path)?;
+    if !own_regular(&file)? {
+        return Err(io::Error::other(format!("{} is not a file of this user", path.display())));
+    }
+    let deadline = Instant::now() + patience;
+    let mut pause = Duration::from_micros(200);
+    loop {
+        match fs2::FileExt::try_lock_exclusive(&file) {
+            Ok(()) => return Ok(Some(Lock(file))),
+            Err(error) if error.raw_os_error() == fs2::lock_contended_error().raw_os_error() => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(None);
+        }
+        std::thread::sleep(pause.min(left));
+        pause = (pause * 2).min(Duration::from_millis(5));
+    }
+}
+
+/// Appends one line to `path` under a lock on that very file: for the pending deltas of a counter, whose own lock
+/// could not be had.
+pub fn append_pending(path: &Path, line: &str) -> io::Result<()> {
+    let mut file = open_append(path)?;
+    fs2::FileExt::lock_exclusive(&file)?;
+    file.write_all(format!("{line}\n").as_bytes())
+}
+
+/// Takes all pending lines out of `path`: `fold` sees them, and they are gone only when it succeeds.
+pub fn drain_pending<T>(path: &Path, fold: impl FnOnce(&str) -> io::Result<T>) -> io::Result<Option<T>> {
+    let file = match OpenOptions::new().read(true).write(true).custom_flags(SAFE).open(path) {
+        Ok(file) if own_regular(&file)? => file,
+        _ => return Ok(None),
+    };
+    if file.metadata()?.len() == 0 {
+        return Ok(None);
+    }
+    fs2::FileExt::lock_exclusive(&file)?;
+    let mut text = String::new();
+    (&file).take(1 << 20).read_to_string(&mut text)?;
+    let folded = fold(&text)?;
+    file.set_len(0)?;
+    Ok(Some(folded))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> tempfile::TempDir {
+        tempfile::tempdir().unwrap()
+    }
+
+    #[test]
+    fn a_link_is_neither_read_nor_written_through() {
+        let dir = folder();
+        let (victim, link) = (dir.path().join("victim"), dir.path().join("link"));
+        fs::write(&victim, "theirs").unwrap();
+        std::os::unix::fs::symlink(&victim, &link).unwrap();
+        assert!(read_private(&link, 100).unwrap().is_none());
+        assert!(append(&link, "x").is_err());
+        assert!(lock(&link, Duration::ZERO).is_err());
+        write_atomic(&link, b"ours").unwrap();
+        assert_eq!(fs::read(&victim).unwrap(), b"theirs");
+        assert_eq!(fs::read(&link).unwrap(), b"ours");
+        assert!(!fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn a_fifo_is_not_waited_for() {
+        let dir = folder();
+        let fifo = dir.path().join("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        assert!(read_private(&fifo, 100).unwrap().is_none());
+        assert!(append(&fifo, "x").is_err());
+    }
+
+    #[test]
+    fn an_open_last_line_is_closed_before_the_next() {
+        let dir = folder();
+        let path = dir.path().join("log");
+        fs::write(&path, "one\ntor").unwrap();
+        append(&path, "two").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntor\ntwo\n");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_user_file_keeps_its_mode_and_stays_a_link() {
+        let dir = folder();
+        let (target, link) = (dir.path().join("dotfiles"), dir.path().join("settings.json"));
+        fs::write(&target, "{}").unwrap();
+        fs::set_permissions(&target, fs::Permissions::from_mode(0o644)).unwrap();
+        std::os::unix::fs::symlink("dotfiles", &link).unwrap();
+        write_user(&link, b"{\"a\":1}").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&target).unwrap(), b"{\"a\":1}");
+        assert_eq!(fs::metadata(&target).unwrap().mode() & 0o777, 0o644);
+    }
+
+    #[test]
+    fn a_held_lock_is_given_up_after_the_patience() {
+        let dir = folder();
+        let path = dir.path().join("a.lock");
+        let held = lock(&path, Duration::ZERO).unwrap().unwrap();
+        assert!(lock(&path, Duration::from_millis(20)).unwrap().is_none());
+        drop(held);
+        assert!(lock(&path, Duration::ZERO).unwrap().is_some());
+    }
+
+    #[test]
+    fn pending_lines_survive_a_failed_fold() {
+        let dir = folder();
+        let path = dir.path().join("n.pending");
+        append_pending(&path, "3").unwrap();
+        append_pending(&path, "4").unwrap();
+        assert!(drain_pending(&path, |_| Err::<(), _>(io::Error::other("no"))).is_err());
+        let sum =
+            drain_pending(&path, |text| Ok(text.lines().map(|l| l.parse::<u64>().unwrap()).sum::<u64>())).unwrap();
+        assert_eq!(sum, Some(7));
+        assert_eq!(drain_pending(&path, |_| Ok(())).unwrap(), None);
+    }
+}

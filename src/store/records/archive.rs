@@ -1,0 +1,1 @@
+//! Archived tool responses.

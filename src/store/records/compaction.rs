@@ -1,0 +1,1 @@
+//! History, snapshot, handoff, prefix and bootstrap state.

@@ -1,0 +1,1 @@
+//! The working-tree answer and the git anchors.

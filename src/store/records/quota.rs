@@ -1,0 +1,1 @@
+//! Quota figures and their refresh.

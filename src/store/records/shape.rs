@@ -1,0 +1,1 @@
+//! The shape log, its rollup, and the session anchor.

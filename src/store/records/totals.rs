@@ -1,0 +1,1 @@
+//! Totals of a transcript up to an offset.

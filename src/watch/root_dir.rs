@@ -1,0 +1,1 @@
+//! (to come) root_dir.

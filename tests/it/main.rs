@@ -1,0 +1,5 @@
+//! Behaviour through the real binary, and the golden tables.
+
+mod support;
+
+mod golden;
