@@ -1,1 +1,56 @@
-//! The working-tree answer and the git anchors.
+//! Records about repositories: the last working-tree answer and the most changed files.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// `claude-git-<hash>.json`: what a scan of a work tree found last.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WorkTreeAnswer {
+    /// When the scan ended, epoch milliseconds.
+    pub t: i64,
+    /// Full id of the commit that HEAD named; empty before the first commit.
+    pub head: String,
+    /// Modification time of the index, milliseconds since 1970; 0 without an index.
+    pub index_mtime: i64,
+    /// The name of HEAD: branch, tag or short id.
+    pub branch: String,
+    /// Changed, staged and untracked entries.
+    pub dirty: Option<u64>,
+    /// Lines added against HEAD.
+    pub added: Option<u64>,
+    /// Lines deleted against HEAD.
+    pub deleted: Option<u64>,
+    /// Commits that the upstream branch lacks; none without an upstream.
+    pub ahead: Option<u64>,
+    /// Commits of the upstream branch that are missing here.
+    pub behind: Option<u64>,
+    /// A hook knows that something changed since.
+    pub stale: bool,
+    /// How long the scan took, milliseconds: a slow one is not tried again within a short deadline.
+    pub took: u64,
+    /// Keys of other versions.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// `claude-git-nexus-<hash>.json`: the files changed most often in recent commits.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AnchorFiles {
+    /// When they were counted, epoch milliseconds.
+    pub t: i64,
+    /// The window, days.
+    pub since_days: u64,
+    /// Most changed first.
+    pub files: Vec<AnchorFile>,
+}
+
+/// One often changed file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnchorFile {
+    /// Path in the repository.
+    pub path: String,
+    /// Commits that changed it.
+    pub count: u64,
+}
