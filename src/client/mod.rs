@@ -2,6 +2,7 @@
 //! When the client changes, only this room changes.
 
 pub mod json;
+pub mod json_edit;
 pub mod payload;
 pub mod pricing;
 pub mod project;
