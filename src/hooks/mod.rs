@@ -67,6 +67,11 @@ impl Reply {
         Reply { event, for_user: Some(text.clone()), stderr: Some(text), ..Reply::default() }
     }
 
+    /// A word on stderr for a person who called a hook by hand.
+    fn remark(text: &str) -> Reply {
+        Reply { stderr: Some(text.into()), ..Reply::default() }
+    }
+
     /// Feedback for the model: text on stderr and exit 2. Only the compaction suggestion may answer so; a fault inside
     /// it is silence and exit 0, never 2.
     pub(in crate::hooks) fn feedback(text: String) -> Reply {
@@ -103,7 +108,7 @@ pub fn run(name: &str, env: &Env) -> Result<Reply> {
         return Ok(Reply::silent());
     };
     if env.tty.stdin {
-        return Ok(Reply::silent());
+        return Ok(Reply::remark("si hook answers Claude Code: it reads one JSON object on standard input"));
     }
     let bytes = stdin::read(STDIN_PATIENCE);
     let text = client_json::decode(&bytes);
