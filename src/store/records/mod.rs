@@ -5,7 +5,9 @@
 
 pub mod archive;
 pub mod compaction;
+pub mod compaction_log;
 pub mod git;
+pub mod lenient;
 pub mod quota;
 pub mod shape;
 pub mod totals;
