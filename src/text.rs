@@ -1,4 +1,5 @@
-//! Untrusted text to safe cells: stripping control characters, display widths, cuts that never split a character.
+//! Untrusted text to safe cells: stripping control characters, display widths, cuts that never split a character; and
+//! numbers, money and durations as people read them.
 
 use std::borrow::Cow;
 
@@ -103,6 +104,93 @@ pub fn cut_utf16(text: &str, max: usize) -> &str {
     text
 }
 
+/// Cuts `text` to at most `max` UTF-16 units, the last one an ellipsis where something was cut.
+pub fn cut(text: &str, max: usize) -> Cow<'_, str> {
+    if utf16_len(text) <= max {
+        return Cow::Borrowed(text);
+    }
+    let kept = cut_utf16(text, max.saturating_sub(1)).trim_end_matches(['\u{200d}', '\u{fe0f}']);
+    Cow::Owned(format!("{kept}…"))
+}
+
+/// `value` with `digits` decimals (at most 3), ties away from zero on the exact binary value, as JavaScript's `toFixed`
+/// rounds; Rust's own formatting rounds ties to even.
+pub fn fixed(value: f64, digits: u32) -> String {
+    let digits = digits.min(3);
+    // A tie is an odd multiple of 2^-(digits + 1): nothing else ends exactly one digit further in both systems.
+    let halves = value.abs() * f64::from(1 << (digits + 1));
+    let tie = halves < 9.0e12 && halves.fract() == 0.0 && halves % 2.0 == 1.0;
+    let away = if tie { value + value.signum() * 1e-4 } else { value };
+    format!("{away:.*}", digits as usize)
+}
+
+/// A value rounded to a whole number, halves up, as JavaScript's `Math.round` does.
+pub fn round(value: f64) -> f64 {
+    let floor = value.floor();
+    if value - floor >= 0.5 { floor + 1.0 } else { floor }
+}
+
+/// Dollars with cents: `$7.56`.
+pub fn money(dollars: f64) -> String {
+    format!("${}", fixed(dollars, 2))
+}
+
+/// Tokens in whole thousands, halves up: `950`, `425k`; from 999,500 on in millions with up to two decimals: `1M`,
+/// `1.25M`.
+pub fn tokens_whole(tokens: u64) -> String {
+    match tokens {
+        0..1_000 => tokens.to_string(),
+        1_000..999_500 => format!("{}k", (tokens + 500) / 1_000),
+        _ => {
+            let millions = fixed(tokens as f64 / 1e6, 2);
+            format!("{}M", millions.trim_end_matches('0').trim_end_matches('.'))
+        }
+    }
+}
+
+/// Tokens with a decimal: `950`, `60.4k`, `75.30M`.
+pub fn tokens_fine(tokens: f64) -> String {
+    if tokens < 1e3 {
+        format!("{tokens}")
+    } else if tokens < 1e6 {
+        format!("{}k", fixed(tokens / 1e3, 1))
+    } else {
+        format!("{}M", fixed(tokens / 1e6, 2))
+    }
+}
+
+/// Tokens as advice names them: `950`, `260k`, `1.3M`.
+pub fn tokens_rough(tokens: u64) -> String {
+    match tokens {
+        0..1_000 => tokens.to_string(),
+        1_000..1_000_000 => format!("{}k", (tokens + 500) / 1_000),
+        _ => format!("{}M", fixed(tokens as f64 / 1e6, 1)),
+    }
+}
+
+/// A span of milliseconds: `0m`, `42m`, `3hr 42m`, `2hr`, `2d 19hr`. What is negative or not finite is `0m`.
+pub fn duration(ms: f64) -> String {
+    let minutes = if ms.is_finite() && ms > 0.0 { (ms / 60_000.0) as u64 } else { 0 };
+    let (days, hours, minutes) = (minutes / 1440, minutes / 60 % 24, minutes % 60);
+    match (days, hours, minutes) {
+        (0, 0, minutes) => format!("{minutes}m"),
+        (0, hours, 0) => format!("{hours}hr"),
+        (0, hours, minutes) => format!("{hours}hr {minutes}m"),
+        (days, 0, _) => format!("{days}d"),
+        (days, hours, _) => format!("{days}d {hours}hr"),
+    }
+}
+
+/// How long ago something was, in short: `now` below a minute and in the future, `5m ago`, `25h1m ago`.
+pub fn ago(ms: i64) -> String {
+    let minutes = ms.max(0) / 60_000;
+    match (minutes / 60, minutes % 60) {
+        (0, 0) => "now".into(),
+        (0, minutes) => format!("{minutes}m ago"),
+        (hours, minutes) => format!("{hours}h{minutes}m ago"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,5 +228,59 @@ mod tests {
         }
         assert_eq!(cut_utf16("a🔥b", 2), "a");
         assert_eq!(cut_utf16("a🔥b", 3), "a🔥");
+        assert_eq!(cut("🙂🙂🙂", 4), "🙂…");
+        assert_eq!(cut("abc", 0), "…");
+    }
+
+    #[test]
+    fn halves_round_away_from_zero_only_when_they_are_exact() {
+        for (value, digits, want) in [
+            (1.25, 1, "1.3"),
+            (0.125, 2, "0.13"),
+            (-0.125, 2, "-0.13"),
+            (1.005, 2, "1.00"),
+            (7.555, 2, "7.55"),
+            (0.375, 2, "0.38"),
+            (2.5, 0, "3"),
+            (999.95, 1, "1000.0"),
+            (1e15, 2, "1000000000000000.00"),
+        ] {
+            assert_eq!(fixed(value, digits), want, "{value} to {digits}");
+        }
+    }
+
+    #[test]
+    fn context_sizes_are_whole_thousands() {
+        for (tokens, want) in [
+            (0, "0"),
+            (950, "950"),
+            (999, "999"),
+            (1_499, "1k"),
+            (1_500, "2k"),
+            (425_300, "425k"),
+            (999_499, "999k"),
+            (999_500, "1M"),
+            (1_000_000, "1M"),
+            (1_250_000, "1.25M"),
+            (1_500_000, "1.5M"),
+        ] {
+            assert_eq!(tokens_whole(tokens), want);
+        }
+    }
+
+    #[test]
+    fn spans_name_their_two_largest_units() {
+        for (ms, want) in [
+            (0.0, "0m"),
+            (7_199_999.0, "1hr 59m"),
+            (7_200_000.0, "2hr"),
+            (241_200_000.0, "2d 19hr"),
+            (-1.0, "0m"),
+            (f64::NAN, "0m"),
+            (f64::INFINITY, "0m"),
+        ] {
+            assert_eq!(duration(ms), want, "{ms}");
+        }
+        assert_eq!([-1, 59_999, 60_000, 90_000_000].map(ago), ["now", "now", "1m ago", "25h0m ago"]);
     }
 }
