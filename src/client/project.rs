@@ -1,1 +1,105 @@
-//! Which project folder of the client belongs to a session.
+//! Which project folder of the client belongs to a session: `<config dir>/projects/<encoded path>`.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::payload::Payload;
+use crate::env::Env;
+
+/// The longest encoded name that stands for a path by itself, in UTF-16 units.
+const MAX: usize = 200;
+
+/// A project folder of the client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folder {
+    /// Its name below `projects`.
+    pub enc: String,
+    /// Its path; it need not exist yet.
+    pub dir: PathBuf,
+}
+
+/// The name that the client gives to the folder of a path: every UTF-16 unit outside `A-Za-z0-9` becomes `-`; past 200
+/// units the rest is replaced by `-` and a hash of the whole path in base 36.
+pub fn encode(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let mut name = String::with_capacity(text.len());
+    let mut hash = 0i32;
+    for unit in text.encode_utf16() {
+        hash = hash.wrapping_mul(31).wrapping_add(i32::from(unit as i16) & 0xffff);
+        let plain = u8::try_from(unit).ok().filter(u8::is_ascii_alphanumeric);
+        name.push(plain.map_or('-', char::from));
+    }
+    if name.len() > MAX {
+        name.truncate(MAX);
+        name.push('-');
+        name.push_str(&base36(hash.unsigned_abs()));
+    }
+    name
+}
+
+fn base36(mut number: u32) -> String {
+    let mut digits = Vec::new();
+    loop {
+        digits.push(char::from_digit(number % 36, 36).unwrap_or('0'));
+        number /= 36;
+        if number == 0 {
+            return digits.into_iter().rev().collect();
+        }
+    }
+}
+
+/// The session's project folder: the parent of the transcript if that lies directly below `projects`; else that of the
+/// session anchor, of the payload's project folder, or of its working folder, in that order, or of its nearest ancestor
+/// that has one. When none exists yet, the anchor's own, to be made. None without a configuration folder.
+pub fn folder(env: &Env, payload: &Payload<'_>, anchor: Option<&Path>) -> Option<Folder> {
+    if let Some(folder) = payload.transcript_path().and_then(|path| of_transcript(env, &path)) {
+        return Some(folder);
+    }
+    let project_dir = || {
+        let text = payload.object().at(&["workspace", "project_dir"])?.str()?;
+        Some(PathBuf::from(text.as_ref())).filter(|path| path.is_absolute())
+    };
+    let start = anchor.map(Path::to_path_buf).or_else(project_dir).or_else(|| payload.cwd());
+    let start = start.unwrap_or_else(|| env.cwd.clone());
+    existing(env, &start).or_else(|| named(env, encode(&start)))
+}
+
+/// The folder of a path, or of its nearest ancestor that has one; none when there is none.
+pub fn existing(env: &Env, path: &Path) -> Option<Folder> {
+    path.ancestors().filter_map(|ancestor| named(env, encode(ancestor))).find(|folder| folder.dir.is_dir())
+}
+
+fn named(env: &Env, enc: String) -> Option<Folder> {
+    let dir = env.in_claude("projects")?.join(&enc);
+    Some(Folder { enc, dir })
+}
+
+/// The folder that a transcript lies in, if it is a child of `projects` and its path takes no way round (`..`).
+pub fn of_transcript(env: &Env, transcript: &Path) -> Option<Folder> {
+    if transcript.components().any(|part| part == Component::ParentDir) {
+        return None;
+    }
+    let projects = env.in_claude("projects")?;
+    let dir = transcript.parent()?;
+    let above = dir.parent()?;
+    // The client may name the folder by another way to it than we do (a linked home).
+    let same = above == projects || above.canonicalize().ok()? == projects.canonicalize().ok()?;
+    let enc = dir.file_name()?.to_str()?.to_owned();
+    same.then(|| named(env, enc))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_client() {
+        let check = |path: &str, name: &str| assert_eq!(encode(Path::new(path)), name, "{path}");
+        check("/w/my.proj_x y/ünï", "-w-my-proj-x-y--n-");
+        check("/my.proj_x y/ünï😀+(1)", "-my-proj-x-y--n-------1-");
+        check("/", "-");
+        let long = format!("/{}", "a".repeat(250));
+        let name = encode(Path::new(&long));
+        assert_eq!(&name[..201], format!("-{}-", "a".repeat(199)));
+        assert!(name.len() > 201 && name.len() <= 208, "{name}");
+    }
+}

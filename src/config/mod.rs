@@ -60,7 +60,7 @@ Statusline {
     service_health: Vec<ServiceHealth> = Vec::new(),
     prices: Option<Prices> = None,
     thinking_min_display: u64 = 5000,
-    context_cap: Option<u64> = None,
+    context_cap: Option<f64> = None,
     task_stale_hours: f64 = 12.0,
     prev_command: Option<String> = None,
     prev_timeout_ms: u64 = 2000,
