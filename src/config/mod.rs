@@ -1,10 +1,30 @@
-//! The configuration.
+//! The configuration: one table of keys, and the effective values made from it.
+//!
+//! Layers, later ones win: built-in values, the older flat `statusline-intel.json`, `session-intelligence.json`, a
+//! `perProject` block, variables. Loading never fails: a value that cannot be used falls back alone, keys that are not
+//! known are left alone, and a file that does not parse counts as absent and is reported as [`Config::broken`].
 
-use serde_json::{Map, Value};
+mod keys;
+mod services;
+mod table;
 
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::client::json::{self, Object, Raw};
 use crate::env::Env;
+use crate::store::{StateFile, Store};
 
-/// The effective configuration: built-in < legacy file < unified file < environment.
+pub use keys::{
+    Bootstrap, Compact, Continue, DEFAULT_PRESET, Debug, GitNexus, Hooks, KEYS, Learn, PRESETS, Pins, Prices, SECTIONS,
+    Shape, Statusline, TaskChange, ToolArchive, Zones, preset,
+};
+pub use services::ServiceHealth;
+pub use table::{Accepts, Effect, Key, Kind, Spec, Var};
+
+/// The effective configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
     /// The status line.
@@ -29,82 +49,310 @@ pub struct Config {
     pub hooks: Hooks,
     /// The debug log.
     pub debug: Debug,
+    /// A file that does not parse, and so counts as absent.
+    pub broken: Option<Broken>,
+    /// Keys that some layer set.
+    chosen: KeySet,
+    /// Keys that a variable set: no project block moves them.
+    pinned: KeySet,
+    /// `CLAUDE_STATUSLINE_COMPACT=1`: whatever the layout, without the task.
+    without_task: bool,
+}
+
+/// A configuration file that does not parse.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// The file.
+    pub path: PathBuf,
+    /// Where and why, in one sentence: `line 3, column 5: trailing comma`.
+    pub why: String,
+}
+
+/// A set of rows of [`KEYS`].
+#[derive(Debug, Clone, Copy, Default)]
+struct KeySet(u128);
+
+const _: () = assert!(KEYS.len() <= 128, "KeySet has a bit for each key");
+
+impl KeySet {
+    fn insert(&mut self, row: usize) {
+        self.0 |= 1 << row;
+    }
+
+    fn remove(&mut self, row: usize) {
+        self.0 &= !(1 << row);
+    }
+
+    fn contains(self, row: usize) -> bool {
+        self.0 & (1 << row) != 0
+    }
 }
 
 impl Config {
     /// Loads the effective configuration; never fails.
-    pub fn load(_env: &Env) -> Config {
-        Config::default()
+    pub fn load(env: &Env) -> Config {
+        let store = Store::new(env);
+        let mut config = Config::default();
+        for (state, section) in [(StateFile::LegacyConfig, Some("statusline.")), (StateFile::Config, None)] {
+            let Some(bytes) = store.read(state) else { continue };
+            let text = String::from_utf8_lossy(&bytes);
+            match parse(&text) {
+                Ok(object) => config.apply(&object, section, KeySet::default()),
+                Err(why) => config.broken = store.path(state).map(|path| Broken { path, why }),
+            }
+        }
+        config.apply_variables(env);
+        config.settle();
+        config
+    }
+
+    /// The values that hold where nothing is set.
+    pub fn built_in() -> Config {
+        let mut config = Config::default();
+        config.settle();
+        config
+    }
+
+    /// The configuration for the project in `dir`: its blocks under `statusline.perProject` and `shape.perProject` laid
+    /// over the rest. Borrowed where there is no block.
+    pub fn for_project(&self, dir: &Path) -> Cow<'_, Config> {
+        let Some(dir) = dir.to_str() else { return Cow::Borrowed(self) };
+        let block = |map: &serde_json::Map<String, Value>| map.get(dir).filter(|block| block.is_object()).cloned();
+        let (line, shape) = (block(&self.statusline.per_project), block(&self.shape.per_project));
+        if line.is_none() && shape.is_none() {
+            return Cow::Borrowed(self);
+        }
+        let mut config = self.clone();
+        if let Some(block) = line {
+            config.statusline.per_project.clear();
+            config.apply_block(&block, "statusline.");
+        }
+        if let Some(block) = shape {
+            config.shape.per_project.clear();
+            let globs = [config.shape.preserve_globs.clone(), config.shape.drop_globs.clone()];
+            config.apply_block(&block, "shape.");
+            // What protects files elsewhere goes on protecting them here.
+            for (merged, base) in
+                [&mut config.shape.preserve_globs, &mut config.shape.drop_globs].into_iter().zip(globs)
+            {
+                let own = std::mem::replace(merged, base);
+                for glob in own {
+                    if !merged.contains(&glob) {
+                        merged.push(glob);
+                    }
+                }
+            }
+        }
+        config.settle();
+        Cow::Owned(config)
+    }
+
+    /// Lays one file over what is there, the keys in `skip` excepted. `section` is what the file leaves out of every path.
+    fn apply(&mut self, object: &Object<'_>, section: Option<&str>, skip: KeySet) {
+        let mut parent = ("", None);
+        for (row, key) in KEYS.iter().enumerate() {
+            let Some(path) = key.path.strip_prefix(section.unwrap_or("")) else { continue };
+            let raw = match path.rsplit_once('.') {
+                None => object.get(path),
+                Some((above, name)) => {
+                    if parent.0 != above {
+                        let parts: Vec<&str> = above.split('.').collect();
+                        parent = (above, object.at(&parts).and_then(Raw::object));
+                    }
+                    parent.1.as_ref().and_then(|inner| inner.get(name))
+                }
+            };
+            if let Some(raw) = raw
+                && !skip.contains(row)
+                && !key.spec.is_template(raw)
+                && (key.load)(self, raw, &key.spec)
+            {
+                self.chosen.insert(row);
+            }
+        }
+    }
+
+    /// Lays a project's block over what is there, variables excepted. A block's preset beats the layout of the files.
+    fn apply_block(&mut self, block: &Value, section: &str) {
+        let text = block.to_string();
+        let Some(object) = Object::parse(&text) else { return };
+        let before = std::mem::take(&mut self.chosen);
+        self.apply(&object, Some(section), self.pinned);
+        let own = self.chosen;
+        self.chosen.0 |= before.0;
+        let (fields, preset) = (row("statusline.fields"), row("statusline.preset"));
+        if own.contains(preset) && !own.contains(fields) && !self.pinned.contains(fields) {
+            self.chosen.remove(fields);
+        }
+    }
+
+    fn apply_variables(&mut self, env: &Env) {
+        for (row, key) in KEYS.iter().enumerate() {
+            for var in key.spec.vars {
+                let Some(text) = env.var(var.name).and_then(|text| key.read_variable(var.accepts, text)) else {
+                    continue;
+                };
+                if (key.load)(self, Raw::new(&text), &key.spec) {
+                    self.chosen.insert(row);
+                    self.pinned.insert(row);
+                }
+            }
+        }
+        // A layout named for this session beats the fields of the files.
+        let fields = row("statusline.fields");
+        if self.pinned.contains(row("statusline.preset")) && !self.pinned.contains(fields) {
+            self.chosen.remove(fields);
+            self.pinned.insert(fields);
+        }
+        self.without_task = env.var("CLAUDE_STATUSLINE_COMPACT") == Some("1");
+    }
+
+    /// Works out what follows from several keys together.
+    fn settle(&mut self) {
+        let chosen = self.chosen;
+        let line = &mut self.statusline;
+        if !chosen.contains(row("statusline.fields")) {
+            let names = preset(&line.preset).or_else(|| preset(DEFAULT_PRESET)).unwrap_or_default();
+            line.fields = names.iter().map(ToString::to_string).collect();
+        }
+        if self.without_task {
+            line.fields.retain(|field| field != "task");
+        }
+        let first = row("statusline.zones.yellow");
+        line.zones.set = [0, 1, 2].map(|offset| chosen.contains(first + offset));
+        line.zones.orange = line.zones.orange.max(line.zones.yellow);
+        line.zones.red = line.zones.red.max(line.zones.orange);
     }
 }
 
-macro_rules! section {
-    ($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty = $default:expr,)* }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone)]
-        #[allow(missing_docs)]
-        pub struct $name { $(pub $field: $type,)* }
-        impl Default for $name { fn default() -> Self { $name { $($field: $default,)* } } }
-    };
+/// The row of a key that the code itself names.
+fn row(path: &str) -> usize {
+    KEYS.iter().position(|key| key.path == path).unwrap_or(usize::MAX)
 }
 
-section! { /// The status line.
-Statusline {
-    preset: String = "verbose".into(),
-    fields: Vec<String> = Vec::new(),
-    token_source: String = "auto".into(),
-    zones: Zones = Zones::default(),
-    max_task_length: usize = 70,
-    separator: String = " · ".into(),
-    colors: bool = true,
-    service_health: Vec<ServiceHealth> = Vec::new(),
-    prices: Option<Prices> = None,
-    thinking_min_display: u64 = 5000,
-    context_cap: Option<f64> = None,
-    task_stale_hours: f64 = 12.0,
-    prev_command: Option<String> = None,
-    prev_timeout_ms: u64 = 2000,
-    quota: bool = true,
-    per_project: Map<String, Value> = Map::new(),
-}}
-section! { /// Zone limits in tokens; `set` says which the user chose.
-Zones { yellow: u64 = 200_000, orange: u64 = 300_000, red: u64 = 400_000, set: [bool; 3] = [false; 3], }}
-section! { /// A service whose health is probed.
-ServiceHealth { name: String = String::new(), url: String = String::new(), ttl_sec: u64 = 30, timeout_ms: u64 = 2000, }}
-section! { /// Dollars per million tokens, set by the user for every model.
-Prices { input: f64 = 15.0, cache_creation: f64 = 18.75, cache_read: f64 = 1.5, output: f64 = 75.0, }}
-section! { /// Suggestions and guidance.
-Compact { threshold: u64 = 50, autoblock: bool = true, memory_offload: bool = true, stable_prefix: bool = true, feedback: String = "stderr".into(), }}
-section! { /// The resume block.
-Continue { after_compact: bool = true, echo: bool = true, }}
-section! { /// The task-change detector.
-TaskChange {
-    enabled: bool = true, min_tokens: u64 = 100_000, same_domain_score: f64 = 0.5, different_domain_score: f64 = 0.2,
-    prompt: bool = true, prompt_timeout: u64 = 20, conversational_max_len: usize = 120, recent_hours: f64 = 24.0,
-    transcript_turns: usize = 20, semantic_fallback: bool = false, semantic_timeout_ms: u64 = 3000,
-    haiku_model: String = "claude-haiku-4-5".into(),
-}}
-section! { /// The shape log and its analysis.
-Shape {
-    root_dir_depth: usize = 2, max_entries: usize = 200, preserve_globs: Vec<String> = Vec::new(),
-    drop_globs: Vec<String> = ["**/.env", "**/.env.*", "**/*secret*", "**/credentials*", "**/*.pem", "**/*.key"].map(String::from).into(),
-    scoring: String = "recency".into(), warm_score_cutoff: f64 = 0.4, per_project: Map<String, Value> = Map::new(),
-    persist_across_compacts: bool = true, git_nexus: GitNexus = GitNexus::default(),
-}}
-section! { /// Anchors from git history.
-GitNexus {
-    enabled: bool = true, since_days: u64 = 90, limit: usize = 20, inject_at_start: bool = false, inject_limit: usize = 10,
-    refresh_on_compact: bool = true,
-}}
-section! { /// The tool-response archive.
-ToolArchive { enabled: bool = true, threshold_chars: usize = 4096, max_per_session: usize = 200, ttl_days: f64 = 7.0, }}
-section! { /// Learning from past compactions.
-Learn { enabled: bool = true, announce: bool = false, }}
-section! { /// What session start may set up.
-Bootstrap { config: bool = true, statusline: bool = true, session_context: bool = true, claude_md: bool = true, }}
-section! { /// Pins.
-Pins { enabled: bool = true, }}
-section! { /// Which hooks answer.
-Hooks { session_start: bool = true, pre_compact: bool = true, post_tool_use: bool = true, user_prompt_submit: bool = true, }}
-section! { /// The debug log.
-Debug { enabled: bool = false, quiet: bool = false, }}
+/// Reads a configuration file; nothing but white space counts as `{}`.
+fn parse(text: &str) -> Result<Object<'_>, String> {
+    if text.trim().is_empty() {
+        return Ok(Object::default());
+    }
+    Object::parse(text).ok_or_else(|| json::why_no_object(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(user: &str, legacy: Option<&str>, vars: &[(&str, &str)]) -> Config {
+        let dir = tempfile::tempdir().unwrap();
+        let mut env = Env::for_tests(dir.path());
+        let store = Store::new(&env);
+        store.write(StateFile::Config, user.as_bytes()).unwrap();
+        if let Some(text) = legacy {
+            store.write(StateFile::LegacyConfig, text.as_bytes()).unwrap();
+        }
+        for (name, value) in vars {
+            env = env.with_var(name, value);
+        }
+        Config::load(&env)
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_used_falls_back_alone() {
+        let config = load(
+            r#"{"$schema":"x","compact":{"threshold":"75","autoblock":false,"feedback":"pigeon"},"shape":5,"debug":null,
+                "statusline":{"preset":"fancy","fields":"model","maxTaskLength":-3,"separator":null,"contextCap":0,
+                "zones":{"yellow":"100k","orange":null,"red":-5},"prices":{"input":"ten","output":20},
+                "serviceHealth":[7,{"name":"api","url":"http://a","ttlSec":"x"}]}}"#,
+            None,
+            &[],
+        );
+        assert_eq!((config.compact.threshold, config.compact.autoblock), (50, false));
+        assert_eq!(config.compact.feedback, "stderr");
+        assert_eq!(config.shape.root_dir_depth, 2);
+        assert_eq!(config.statusline.fields, preset("verbose").unwrap());
+        assert_eq!((config.statusline.max_task_length, config.statusline.separator.as_str()), (70, " · "));
+        let zones = &config.statusline.zones;
+        assert_eq!((zones.yellow, zones.orange, zones.red, zones.set), (200_000, 300_000, 400_000, [false; 3]));
+        assert_eq!((config.statusline.prices.input, config.statusline.prices.output), (None, Some(20.0)));
+        assert_eq!(config.statusline.context_cap, None);
+        let services = &config.statusline.service_health;
+        assert_eq!((services.len(), services[0].ttl_sec), (1, 30));
+        assert_eq!(config.broken, None);
+    }
+
+    #[test]
+    fn what_the_template_of_the_original_holds_counts_as_not_set() {
+        let config = load(
+            r#"{"statusline":{"fields":["model","project","branch","issue","diffstat","tokens","newline","tools","session",
+                "cost","compactAge","deploy","task"],"zones":{"yellow":200000,"orange":250000,"red":400000.0},
+                "prices":{"input":15,"cache_creation":18.75,"cache_read":1.5,"output":60}}}"#,
+            None,
+            &[],
+        );
+        assert_eq!(config.statusline.fields, preset("verbose").unwrap());
+        assert_eq!(config.statusline.zones.set, [false, true, false]);
+        assert_eq!((config.statusline.prices.input, config.statusline.prices.output), (None, Some(60.0)));
+    }
+
+    #[test]
+    fn explicit_fields_win_in_the_old_file_too() {
+        let config = load("{}", Some(r#"{"fields":["model"],"maxTaskLength":55}"#), &[]);
+        assert_eq!(config.statusline.fields, ["model"]);
+        assert_eq!(config.statusline.max_task_length, 55);
+        let config = load(r#"{"statusline":{"preset":"minimal"}}"#, Some(r#"{"fields":["model"]}"#), &[]);
+        assert_eq!(config.statusline.fields, ["model"]);
+    }
+
+    #[test]
+    fn fields_of_the_environment_beat_its_preset_and_the_task_goes_last() {
+        let [fields, preset, compact] = [
+            ("CLAUDE_STATUSLINE_FIELDS", "zone,task"),
+            ("CLAUDE_STATUSLINE_PRESET", "standard"),
+            ("CLAUDE_STATUSLINE_COMPACT", "1"),
+        ];
+        let user = r#"{"statusline":{"fields":["cwd"]}}"#;
+        assert_eq!(load(user, None, &[fields, preset]).statusline.fields, ["zone", "task"]);
+        assert_eq!(load(user, None, &[preset]).statusline.fields, ["model", "project", "tokens", "newline", "task"]);
+        assert_eq!(load(user, None, &[preset, compact]).statusline.fields, ["model", "project", "tokens", "newline"]);
+        assert_eq!(load(user, None, &[fields, preset, compact]).statusline.fields, ["zone"]);
+    }
+
+    #[test]
+    fn zones_never_fall_from_left_to_right() {
+        let zones = load(r#"{"statusline":{"zones":{"yellow":350000,"red":100000}}}"#, None, &[]).statusline.zones;
+        assert_eq!(
+            (zones.yellow, zones.orange, zones.red, zones.set),
+            (350_000, 350_000, 350_000, [true, false, true])
+        );
+    }
+
+    #[test]
+    fn project_blocks_lie_over_the_files_and_below_the_variables() {
+        let user = r#"{"statusline":{"fields":["cwd"],"maxTaskLength":50,"perProject":{"/p":{"preset":"minimal","maxTaskLength":20,"separator":"|"}}},
+            "shape":{"preserveGlobs":["docs/**"],"perProject":{"/p":{"rootDirDepth":3,"preserveGlobs":["plans/**","docs/**"],"unknown":1}}}}"#;
+        let config = load(user, None, &[("CLAUDE_STATUSLINE_SEP_INLINE", "/")]);
+        let here = config.for_project(Path::new("/p"));
+        assert_eq!(
+            (here.statusline.fields.as_slice(), here.statusline.max_task_length),
+            (&["tokens".to_string()][..], 20)
+        );
+        assert_eq!(here.statusline.separator, "/");
+        assert_eq!((here.shape.root_dir_depth, here.shape.preserve_globs.len()), (3, 2));
+        assert!(matches!(config.for_project(Path::new("/q")), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_file_that_does_not_parse_counts_as_absent_and_is_reported() {
+        for (user, why) in [
+            ("{\n  \"compact\": {\"threshold\": 5},\n}", "line 3, column 1: a comma stands before the closing bracket"),
+            ("{\"a\":1} // hi", "line 1, column 9: JSON has no comments"),
+            ("[1]", "it holds something else than one JSON object"),
+            ("\u{feff}{}", "line 1, column 1: an invisible byte order mark stands at the start"),
+        ] {
+            let config = load(user, None, &[]);
+            assert_eq!(config.broken.unwrap().why, why);
+            assert_eq!(config.compact.threshold, 50);
+        }
+        assert_eq!(load(" \n", None, &[]).broken, None);
+    }
+}
