@@ -119,32 +119,6 @@ pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
 }
 
-/// Says where and why `text` is not one JSON object, to end a sentence with: `line 3, column 5: expected value`.
-pub fn why_no_object(text: &str) -> String {
-    let error = match serde_json::from_str::<de::IgnoredAny>(text) {
-        Ok(_) => return "it holds something else than one JSON object".into(),
-        Err(error) => error,
-    };
-    let (line, column) = (error.line(), error.column());
-    let row = text.split('\n').nth(line.saturating_sub(1)).unwrap_or("");
-    // The column counts bytes, from 1; at the end of a row it is the byte before.
-    let at = row.floor_char_boundary(column.saturating_sub(1).min(row.len()));
-    let begun: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-    let before = text[..begun + at].trim_end();
-    let here = &row[at..];
-    let why = if here.starts_with('\u{feff}') {
-        "an invisible byte order mark stands at the start".into()
-    } else if here.starts_with("//") || here.starts_with("/*") {
-        "JSON has no comments".into()
-    } else if here.starts_with(['}', ']']) && before.ends_with(',') {
-        "a comma stands before the closing bracket".into()
-    } else {
-        let message = error.to_string();
-        message.split(" at line ").next().unwrap_or_default().to_string()
-    };
-    format!("line {line}, column {}: {why}", row[..at].chars().count() + 1)
-}
-
 /// Text of bytes in which lone surrogates are encoded like characters, as the JSON reader hands them out.
 fn wtf8(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());

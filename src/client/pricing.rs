@@ -163,12 +163,17 @@ impl Prices {
     pub fn saved(&self, usage: &Usage) -> f64 {
         usage.cache_read as f64 * (self.input - self.cache_read).max(0.0) / 1e6
     }
-}
 
-/// Prices that the user set. They name no price for one-hour writes, which cost twice the input.
-impl From<&config::Prices> for Prices {
-    fn from(user: &config::Prices) -> Prices {
-        prices(user.input, user.output, user.cache_creation, user.input * 2.0, user.cache_read)
+    /// These prices, those that the user set in their place. The user names no price for one-hour writes: they cost
+    /// twice the input.
+    pub fn with(self, user: &config::Prices) -> Prices {
+        Prices {
+            input: user.input.unwrap_or(self.input),
+            output: user.output.unwrap_or(self.output),
+            cache_write_5m: user.cache_creation.unwrap_or(self.cache_write_5m),
+            cache_write_1h: user.input.map_or(self.cache_write_1h, |input| input * 2.0),
+            cache_read: user.cache_read.unwrap_or(self.cache_read),
+        }
     }
 }
 
@@ -231,8 +236,8 @@ mod tests {
 
     #[test]
     fn one_hour_writes_cost_twice_the_input_when_the_user_set_prices() {
-        let user = config::Prices { input: 10.0, cache_creation: 12.5, cache_read: 1.0, output: 50.0 };
+        let user = config::Prices { input: Some(10.0), cache_creation: Some(12.5), ..config::Prices::default() };
         let usage = Usage { cache_creation: 1_000_000, cache_creation_1h: 600_000, ..Usage::default() };
-        assert!((Prices::from(&user).cost(&usage) - 17.0).abs() < 1e-9);
+        assert!((FABLE.with(&user).cost(&usage) - 17.0).abs() < 1e-9);
     }
 }

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::client::json::{self, Object, Raw};
+use crate::client::json::{Object, Raw};
+use crate::client::json_edit::Document;
 use crate::env::Env;
 use crate::store::{StateFile, Store};
 
@@ -95,8 +96,7 @@ impl Config {
         let mut config = Config::default();
         for (state, section) in [(StateFile::LegacyConfig, Some("statusline.")), (StateFile::Config, None)] {
             let Some(bytes) = store.read(state) else { continue };
-            let text = String::from_utf8_lossy(&bytes);
-            match parse(&text) {
+            match parse(&bytes, &String::from_utf8_lossy(&bytes)) {
                 Ok(object) => config.apply(&object, section, KeySet::default()),
                 Err(why) => config.broken = store.path(state).map(|path| Broken { path, why }),
             }
@@ -231,11 +231,15 @@ fn row(path: &str) -> usize {
 }
 
 /// Reads a configuration file; nothing but white space counts as `{}`.
-fn parse(text: &str) -> Result<Object<'_>, String> {
+fn parse<'t>(bytes: &[u8], text: &'t str) -> Result<Object<'t>, String> {
     if text.trim().is_empty() {
         return Ok(Object::default());
     }
-    Object::parse(text).ok_or_else(|| json::why_no_object(text))
+    Object::parse(text).ok_or_else(|| match Document::parse(bytes) {
+        Err(fault) => fault.to_string(),
+        Ok(_) if text.starts_with('\u{feff}') => "line 1, column 1: it begins with a byte order mark".into(),
+        Ok(_) => "it holds something else than one JSON object".into(),
+    })
 }
 
 #[cfg(test)]
@@ -344,10 +348,13 @@ mod tests {
     #[test]
     fn a_file_that_does_not_parse_counts_as_absent_and_is_reported() {
         for (user, why) in [
-            ("{\n  \"compact\": {\"threshold\": 5},\n}", "line 3, column 1: a comma stands before the closing bracket"),
-            ("{\"a\":1} // hi", "line 1, column 9: JSON has no comments"),
+            (
+                "{\n  \"compact\": {\"threshold\": 5},\n}",
+                "line 3, column 1: a comma may not stand before the closing bracket",
+            ),
+            ("{\"a\":1} // hi", "line 1, column 9: nothing may follow the end of the document"),
             ("[1]", "it holds something else than one JSON object"),
-            ("\u{feff}{}", "line 1, column 1: an invisible byte order mark stands at the start"),
+            ("\u{feff}{}", "line 1, column 1: it begins with a byte order mark"),
         ] {
             let config = load(user, None, &[]);
             assert_eq!(config.broken.unwrap().why, why);
