@@ -5,8 +5,9 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -43,8 +44,30 @@ pub struct Outcome {
     pub timed_out: bool,
 }
 
+/// Where a program is on `PATH`; none when it is nowhere. Relative entries do not count: the working folder may be
+/// somebody else's repository.
+pub fn find(env: &Env, name: &str) -> Option<PathBuf> {
+    let paths = std::env::split_paths(env.var("PATH")?);
+    paths
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|path| std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0))
+}
+
 /// Runs a program to its end or its deadline, whichever is first. Standard error is discarded.
 pub fn run<S: AsRef<OsStr>>(env: &Env, program: &OsStr, args: &[S], limits: &Limits<'_>) -> io::Result<Outcome> {
+    run_unless(env, program, args, limits, &|| false)
+}
+
+/// Like [`run`], but ends the program as if its deadline had passed as soon as `give_up` says so. It is asked every few
+/// milliseconds while the program is silent, so it must be cheap.
+pub fn run_unless<S: AsRef<OsStr>>(
+    env: &Env,
+    program: &OsStr,
+    args: &[S],
+    limits: &Limits<'_>,
+    give_up: &dyn Fn() -> bool,
+) -> io::Result<Outcome> {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
     command.env_clear().envs(env.vars().iter().map(|(key, value)| (key, value)));
@@ -60,7 +83,7 @@ pub fn run<S: AsRef<OsStr>>(env: &Env, program: &OsStr, args: &[S], limits: &Lim
     let deadline = Instant::now() + limits.deadline;
     let mut child = command.spawn()?;
     feed(&mut child, limits.stdin);
-    let result = collect(&mut child, limits.max_output, deadline);
+    let result = collect(&mut child, limits.max_output, deadline, give_up);
     if !matches!(&result, Ok(outcome) if !outcome.timed_out) {
         kill_group(&mut child);
     }
@@ -88,7 +111,7 @@ fn feed(child: &mut Child, bytes: &[u8]) {
     }
 }
 
-fn collect(child: &mut Child, max_output: usize, deadline: Instant) -> io::Result<Outcome> {
+fn collect(child: &mut Child, max_output: usize, deadline: Instant, give_up: &dyn Fn() -> bool) -> io::Result<Outcome> {
     let mut stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
     let mut kept = Vec::new();
     let mut buffer = [0; 16 << 10];
@@ -96,7 +119,7 @@ fn collect(child: &mut Child, max_output: usize, deadline: Instant) -> io::Resul
     let mut open = true;
     while open || exited.is_none() {
         let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        if left.is_zero() || give_up() {
             return Ok(Outcome { stdout: kept, code: None, timed_out: true });
         }
         if !open {

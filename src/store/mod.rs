@@ -66,6 +66,8 @@ pub enum StateFile<'a> {
     ContextWindow(&'a Sid),
     /// `{T}/claude-git-<16 hex>.json`: the last working-tree answer.
     WorkTree(&'a str),
+    /// `{T}/claude-git-<16 hex>.refresh`: never written; its lock is held while a work tree is being scanned.
+    WorkTreeRefresh(&'a str),
     /// `{C}/session-intelligence.json`: the user's config.
     Config,
     /// `{C}/statusline-intel.json`: the older, flat status line config.
@@ -123,6 +125,7 @@ impl StateFile<'_> {
             ArchiveIndex(sid) => temp(format!("claude-tool-archive-{sid}/index.jsonl")),
             ContextWindow(sid) => temp(format!("claude-context-window-{sid}")),
             WorkTree(hash) => temp(format!("claude-git-{hash}.json")),
+            WorkTreeRefresh(hash) => temp(format!("claude-git-{hash}.refresh")),
             Config => env.in_claude("session-intelligence.json"),
             LegacyConfig => env.in_claude("statusline-intel.json"),
             Bootstrap => env.in_claude(".si-bootstrap-state"),

@@ -27,11 +27,30 @@ pub struct WorkTreeAnswer {
     pub behind: Option<u64>,
     /// A hook knows that something changed since.
     pub stale: bool,
+    /// When it was last marked stale, epoch milliseconds: a scan that began before has not seen the change.
+    pub stale_at: i64,
+    /// When a refresh that was running was last given up, epoch milliseconds.
+    pub asked_anew: i64,
     /// How long the scan took, milliseconds: a slow one is not tried again within a short deadline.
     pub took: u64,
+    /// HEAD's commit, so that a redraw need not open the repository for it.
+    pub commit: Option<CommitFacts>,
     /// Keys of other versions.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+/// What is known of one commit.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitFacts {
+    /// Full id.
+    pub id: String,
+    /// First line of the message.
+    pub subject: String,
+    /// Committer time, epoch milliseconds.
+    pub at: i64,
+    /// A tag that names it.
+    pub tag: Option<String>,
 }
 
 /// `claude-git-nexus-<hash>.json`: the files changed most often in recent commits.

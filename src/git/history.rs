@@ -1,0 +1,163 @@
+//! Commits and what they changed, by libgit2, which starts no program.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use git2::{Delta, DescribeFormatOptions, DescribeOptions, DiffOptions, Oid, Repository, Sort};
+
+use super::head::{Head, head, key};
+use crate::env::Env;
+use crate::store::records::git::{CommitFacts, WorkTreeAnswer};
+use crate::store::{StateFile, Store};
+
+/// How long storing a commit's facts waits for the record's lock.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// The most commits that are looked at for recent files.
+const MAX_RECENT: usize = 200;
+
+/// One commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// Full id.
+    pub id: String,
+    /// First line of the message. It comes from outside: sanitise it before it is shown.
+    pub subject: String,
+    /// Committer time, epoch milliseconds.
+    pub at_ms: i64,
+}
+
+/// The commit that HEAD names. The last answer is stored, so that a redraw does not open the repository for it.
+pub fn last_commit(env: &Env, head: &Head) -> Option<Commit> {
+    let id = head.id.as_deref()?;
+    let stored = facts(env, head)?;
+    Some(Commit { id: id.to_string(), subject: stored.subject, at_ms: stored.at })
+}
+
+/// The tag that names the commit of a detached HEAD.
+pub(super) fn tag(env: &Env, head: &Head) -> Option<String> {
+    facts(env, head)?.tag
+}
+
+/// What is known of HEAD's commit: from the record of the work tree, else from the repository, and then stored.
+fn facts(env: &Env, head: &Head) -> Option<CommitFacts> {
+    let id = head.id.as_deref()?;
+    let store = Store::new(env);
+    let key = key(&head.root);
+    let file = StateFile::WorkTree(&key);
+    let known = |record: WorkTreeAnswer| record.commit.filter(|commit| commit.id == id);
+    if let Some(commit) = store.read_json(file).and_then(known) {
+        return Some(commit);
+    }
+    let commit = read_facts(head, id)?;
+    if let Ok(guard) = store.lock_within(file, PATIENCE) {
+        let record = store.read_json::<WorkTreeAnswer>(file).unwrap_or_default();
+        let _ = guard.write_json(file, &WorkTreeAnswer { commit: Some(commit.clone()), ..record }); // asked again next time
+    }
+    Some(commit)
+}
+
+fn read_facts(head: &Head, id: &str) -> Option<CommitFacts> {
+    let repository = open(head)?;
+    let commit = repository.find_commit(Oid::from_str(id).ok()?).ok()?;
+    let tag = repository
+        .describe(DescribeOptions::new().describe_tags().max_candidates_tags(0))
+        .and_then(|exact| exact.format(Some(DescribeFormatOptions::new().abbreviated_size(0))))
+        .ok();
+    Some(CommitFacts { id: id.to_string(), subject: subject(&commit), at: commit.time().seconds() * 1000, tag })
+}
+
+fn open(head: &Head) -> Option<Repository> {
+    Repository::open(&head.root).ok()
+}
+
+fn subject(commit: &git2::Commit<'_>) -> String {
+    let message = String::from_utf8_lossy(commit.message_bytes());
+    // As git does: the lines up to the first blank one are one subject.
+    message.trim_start().lines().take_while(|line| !line.trim().is_empty()).collect::<Vec<_>>().join(" ").trim().into()
+}
+
+/// Paths that HEAD's commit changed against its first parent, from the top of the work tree, in order of name.
+pub fn commit_files(head: &Head) -> Vec<String> {
+    let find = || {
+        let repository = open(head)?;
+        let commit = repository.find_commit(Oid::from_str(head.id.as_deref()?).ok()?).ok()?;
+        changed(&repository, &commit)
+    };
+    find().unwrap_or_default()
+}
+
+/// Paths that a commit changed against its first parent; of a merge, what it brought in.
+fn changed(repository: &Repository, commit: &git2::Commit<'_>) -> Option<Vec<String>> {
+    let before = commit.parent(0).ok().map(|parent| parent.tree()).transpose().ok()?;
+    let mut options = DiffOptions::new();
+    options.ignore_submodules(true).skip_binary_check(true);
+    let mut diff =
+        repository.diff_tree_to_tree(before.as_ref(), Some(&commit.tree().ok()?), Some(&mut options)).ok()?;
+    let has = |kind| diff.deltas().any(|delta| delta.status() == kind);
+    if has(Delta::Added) && has(Delta::Deleted) {
+        diff.find_similar(None).ok()?; // a moved file is one file, under its new name
+    }
+    let path = |delta: git2::DiffDelta<'_>| {
+        let bytes = delta.new_file().path_bytes().or(delta.old_file().path_bytes())?;
+        Some(String::from_utf8_lossy(bytes).into_owned())
+    };
+    Some(diff.deltas().filter_map(path).collect())
+}
+
+/// Commits on HEAD since a moment, newest first, at most `max`.
+pub fn commits_since(head: &Head, since_ms: i64, max: usize) -> Vec<Commit> {
+    let mut commits = Vec::new();
+    each_since(head, since_ms, |_, commit| {
+        let at_ms = commit.time().seconds() * 1000;
+        commits.push(Commit { id: commit.id().to_string(), subject: subject(commit), at_ms });
+        commits.len() < max
+    });
+    commits
+}
+
+/// Paths that commits of the last `hours` changed, from the top of the work tree, each once; merges do not count, since
+/// what they brought in was changed elsewhere.
+pub fn recent_files(env: &Env, dir: &Path, hours: f64) -> Vec<String> {
+    let Some(head) = head(env, dir) else { return Vec::new() };
+    let mut paths = BTreeSet::new();
+    let mut left = MAX_RECENT;
+    each_since(&head, env.now_ms - (hours * 3_600_000.0) as i64, |repository, commit| {
+        if commit.parent_count() < 2 {
+            paths.extend(changed(repository, commit).into_iter().flatten());
+        }
+        left -= 1;
+        left > 0
+    });
+    paths.into_iter().collect()
+}
+
+/// The paths that each commit without a second parent changed since a moment, newest commit first.
+pub fn touched_since(head: &Head, since_ms: i64, mut visit: impl FnMut(&str)) {
+    each_since(head, since_ms, |repository, commit| {
+        if commit.parent_count() < 2 {
+            changed(repository, commit).into_iter().flatten().for_each(|path| visit(&path));
+        }
+        true
+    });
+}
+
+/// Walks from HEAD, newest first, over the commits that are not older than `since_ms`, until `visit` says to stop.
+fn each_since(head: &Head, since_ms: i64, mut visit: impl FnMut(&Repository, &git2::Commit<'_>) -> bool) {
+    let mut walk = || -> Option<()> {
+        let repository = open(head)?;
+        let mut walk = repository.revwalk().ok()?;
+        walk.set_sorting(Sort::TIME).ok()?;
+        walk.push(Oid::from_str(head.id.as_deref()?).ok()?).ok()?;
+        for id in walk {
+            let commit = repository.find_commit(id.ok()?).ok()?;
+            // In order of time everything after this one is older still, but for skewed clocks.
+            if commit.time().seconds() * 1000 < since_ms || !visit(&repository, &commit) {
+                break;
+            }
+        }
+        Some(())
+    };
+    walk();
+}
