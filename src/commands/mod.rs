@@ -15,6 +15,7 @@ pub mod pin;
 pub mod recover;
 pub mod refresh;
 pub mod reset;
+pub mod session;
 pub mod set;
 pub mod show;
 pub mod slash;
