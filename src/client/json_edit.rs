@@ -289,7 +289,7 @@ impl Document {
         let one_line = !self.text.trim().contains('\n') && !self.is_empty(&[]);
         let inline = self.text[span.clone()].len() > 2 && !self.text[span.clone()].contains('\n');
         let container = matches!(self.text.as_bytes()[span.start], b'{' | b'[');
-        let unit = (!one_line && !(container && inline)).then(|| self.unit());
+        let unit = (!(one_line || container && inline)).then(|| self.unit());
         Style { newline, unit, colon, gap: if colon.ends_with(' ') { " " } else { "" } }
     }
 

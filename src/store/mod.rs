@@ -88,6 +88,8 @@ pub enum StateFile<'a> {
     Handoff(&'a str),
     /// `{C}/smartcompact/<sid>.md`: pins.
     Pins(&'a Sid),
+    /// `{C}/settings.json`: the client's and the user's; only our entries in it are ours.
+    Settings,
 }
 
 /// Who may own the name of a file: ours alone, or the user too, who may keep it as a link to elsewhere.
@@ -136,6 +138,7 @@ impl StateFile<'_> {
             SessionContext(enc) => env.in_claude(&format!("projects/{enc}/session-context.md")),
             Handoff(enc) => env.in_claude(&format!("projects/{enc}/.si-handoff.json")),
             Pins(sid) => env.in_claude(&format!("smartcompact/{sid}.md")),
+            Settings => env.in_claude("settings.json"),
         }
     }
 
@@ -152,7 +155,7 @@ impl StateFile<'_> {
     fn owner(&self) -> Owner {
         use StateFile::*;
         match self {
-            Config | LegacyConfig | Deploy | SessionContext(_) | Pins(_) => Owner::User,
+            Config | LegacyConfig | Deploy | SessionContext(_) | Pins(_) | Settings => Owner::User,
             _ => Owner::Si,
         }
     }
@@ -166,6 +169,11 @@ impl StateFile<'_> {
             }
             Totals(sid) | TotalsSinceCompact(sid) => format!("claude-cost-{sid}.lock"),
             Archived(sid, _) | ArchiveIndex(sid) => format!("claude-tool-archive-{sid}.lock"),
+            // Two configuration folders may link to one settings file.
+            Settings => {
+                let path = Settings.path(env)?;
+                lock_name(&path.canonicalize().unwrap_or(path))
+            }
             // Regret stamps travel from the snapshot into the history under one lock.
             Snapshot(_) | History => return Some(env.tmp.join(lock_name(&History.path(env)?))),
             other => {
