@@ -10,7 +10,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use rustix::fs::OFlags;
 
@@ -207,13 +207,24 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)
 }
 
-/// Renames a damaged file that holds user data to `<name>.corrupt.<ms>`, so that nothing overwrites it.
-pub fn set_aside(path: &Path, now_ms: i64) -> io::Result<PathBuf> {
-    let mut name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_os_string();
-    name.push(format!(".corrupt.{now_ms}"));
-    let aside = path.with_file_name(name);
+/// Renames a file that holds user data to `<name>.<why>.<ms>` (`corrupt`, `cleared`), so that nothing overwrites it.
+pub fn set_aside(path: &Path, why: &str, now_ms: i64) -> io::Result<PathBuf> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let at = |ms: i64| {
+        let mut name = name.to_os_string();
+        name.push(format!(".{why}.{ms}"));
+        path.with_file_name(name)
+    };
+    let free = (now_ms..).map(at).find(|aside| aside.symlink_metadata().is_err());
+    let aside = free.ok_or(io::ErrorKind::AlreadyExists)?;
     fs::rename(path, &aside)?;
     Ok(aside)
+}
+
+/// Sets the time of the last change of a user's file, links followed.
+pub fn set_changed(path: &Path, ms: i64) -> io::Result<()> {
+    let when = UNIX_EPOCH + Duration::from_millis(ms.max(0) as u64);
+    open_user(path)?.ok_or(io::ErrorKind::NotFound)?.set_modified(when)
 }
 
 /// An exclusive advisory lock, released on drop. Lock files are never deleted: deleting one would let two holders in.

@@ -342,8 +342,13 @@ impl Guard<'_> {
 
     /// Renames a damaged file out of the way, so that its content is not lost.
     pub fn set_aside(&self, state: StateFile<'_>) -> Result<PathBuf> {
+        self.set_aside_as(state, "corrupt")
+    }
+
+    /// Renames a file out of the way, to `<name>.<why>.<ms>`.
+    pub fn set_aside_as(&self, state: StateFile<'_>, why: &str) -> Result<PathBuf> {
         let path = self.check(state)?;
-        file::set_aside(&path, self.store.env.now_ms).with_context(|| format!("set aside {}", path.display()))
+        file::set_aside(&path, why, self.store.env.now_ms).with_context(|| format!("set aside {}", path.display()))
     }
 
     /// Adds `delta` and all pending deltas to a counter, and returns the new value (at most the end of `range`).
