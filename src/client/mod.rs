@@ -3,9 +3,11 @@
 
 pub mod json;
 pub mod json_edit;
+mod lines;
 pub mod payload;
 pub mod pricing;
 pub mod project;
+mod row;
 pub mod settings;
 pub mod stdin;
 pub mod thinking;

@@ -95,11 +95,51 @@ mod tests {
     fn names_are_those_of_the_client() {
         let check = |path: &str, name: &str| assert_eq!(encode(Path::new(path)), name, "{path}");
         check("/w/my.proj_x y/ünï", "-w-my-proj-x-y--n-");
-        check("/my.proj_x y/ünï😀+(1)", "-my-proj-x-y--n-------1-");
+        check("/my.proj_x y/ünï😀+(1)", "-my-proj-x-y--n-----1-");
         check("/", "-");
-        let long = format!("/{}", "a".repeat(250));
-        let name = encode(Path::new(&long));
-        assert_eq!(&name[..201], format!("-{}-", "a".repeat(199)));
-        assert!(name.len() > 201 && name.len() <= 208, "{name}");
+        check(&format!("/{}", "a".repeat(250)), &format!("-{}-feo44x", "a".repeat(199)));
+        check(&format!("/w/{}", "ü/".repeat(120)), &format!("-w-{}-7bupyn", "-".repeat(197)));
+    }
+
+    fn folder_of(env: &Env, payload: &str, anchor: Option<&str>) -> String {
+        folder(env, &Payload::parse(payload).unwrap(), anchor.map(Path::new)).unwrap().enc
+    }
+
+    #[test]
+    fn the_transcript_names_the_folder_only_from_below_projects() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::for_tests(dir.path());
+        let projects = env.in_claude("projects").unwrap();
+        let at = |path: &str| {
+            let path = format!("{}/{path}", projects.display());
+            folder_of(&env, &format!(r#"{{"transcript_path":"{path}","cwd":"/w/p/src"}}"#), Some("/w/p"))
+        };
+        assert_eq!(at("-w-other/s.jsonl"), "-w-other");
+        assert_eq!(at("-w-other/sub/s.jsonl"), "-w-p");
+        assert_eq!(at("../projects/-w-other/s.jsonl"), "-w-p");
+        assert_eq!(at("s.jsonl"), "-w-p");
+        let linked = dir.path().join("linked");
+        std::fs::create_dir_all(&projects).unwrap();
+        std::os::unix::fs::symlink(projects.parent().unwrap(), &linked).unwrap();
+        let path = linked.join("projects/-w-other/s.jsonl");
+        assert_eq!(of_transcript(&env, &path).unwrap().dir, projects.join("-w-other"));
+    }
+
+    #[test]
+    fn an_anchor_below_a_project_belongs_to_the_nearest_one_that_exists() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::for_tests(dir.path());
+        let projects = env.in_claude("projects").unwrap();
+        for name in ["-srv-my-app", "-srv-my-app-pkg", "-srv-orchid"] {
+            std::fs::create_dir_all(projects.join(name)).unwrap();
+        }
+        let find = |path: &str| existing(&env, Path::new(path)).map(|folder| folder.enc);
+        assert_eq!(find("/srv/my_app/pkg/src").as_deref(), Some("-srv-my-app-pkg"));
+        assert_eq!(find("/srv/my.app/src").as_deref(), Some("-srv-my-app"));
+        assert_eq!(find("/srv/orchidea"), None);
+        assert_eq!(folder_of(&env, "{}", Some("/srv/orchidea")), "-srv-orchidea");
+        assert_eq!(folder_of(&env, r#"{"cwd":"/srv/orchid/x"}"#, None), "-srv-orchid");
+        let drifted = r#"{"cwd":"/srv/orchid","workspace":{"project_dir":"/srv/my-app"}}"#;
+        assert_eq!(folder_of(&env, drifted, None), "-srv-my-app");
     }
 }

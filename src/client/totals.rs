@@ -18,12 +18,12 @@ pub struct Spent {
 
 impl Spent {
     /// Dollars: each model at its own prices, or every model at those that the user set.
-    pub fn cost(&self, _user: Option<&config::Prices>) -> f64 {
+    pub fn cost(&self, _user: &config::Prices) -> f64 {
         self.dollars
     }
 
     /// Dollars that cache reads saved.
-    pub fn saved(&self, _user: Option<&config::Prices>) -> f64 {
+    pub fn saved(&self, _user: &config::Prices) -> f64 {
         self.saved
     }
 
@@ -53,14 +53,14 @@ pub struct Totals {
 /// empty.
 ///
 /// `session_id` is the payload's: rows of another session, which a fork copied, were paid there. `user` are the prices
-/// that the user set: they decide only the dollar figures that are stored for the JavaScript original.
+/// that the user set; they decide only the dollar figures that are stored for the JavaScript original.
 pub fn update(
     _store: &Store<'_>,
     _env: &Env,
     _sid: &Sid,
     _session_id: Option<&str>,
     _transcript: &Path,
-    _user: Option<&config::Prices>,
+    _user: &config::Prices,
 ) -> Option<Totals> {
     None
 }

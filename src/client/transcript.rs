@@ -1,9 +1,22 @@
-//! Reading transcripts: the tail backwards in blocks, the whole in one streaming pass.
+//! Reading transcripts for what they say about the context: the end backwards, the start forwards.
+//!
+//! A transcript is the client's, grows while it is read, and may be anything: missing, a pipe, huge, cut in the middle of
+//! a row. What cannot be read is absent, and what is not understood is passed over.
 
+use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use super::json::{self, Object};
+use super::lines::{self, Needles};
+use super::row::{self, NEEDLES, Row, Says};
 use super::usage::Usage;
+use crate::store::file;
+
+/// How far back the end of a transcript is searched, in bytes.
+const TAIL: u64 = 64 << 20;
+/// How far the first timestamp is looked for, in bytes.
+const HEAD: u64 = 1 << 20;
 
 /// The latest message of the main conversation that says how large the context is.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,24 +58,110 @@ impl Tail {
     }
 }
 
-/// Reads the end of a transcript backwards; none when it cannot be read.
-pub fn tail(_path: &Path) -> Option<Tail> {
-    None
+/// Opens a transcript for reading; with it, its length now.
+pub(crate) fn open(path: &Path) -> Option<(File, u64)> {
+    let file = file::open_user(path).ok().flatten()?;
+    let size = file.metadata().ok()?.len();
+    Some((file, size))
+}
+
+/// Reads the end of a transcript backwards; none when it cannot be read. Rows of subagents, of errors and of the client's
+/// own making do not count.
+pub fn tail(path: &Path) -> Option<Tail> {
+    let mut tail = Tail::default();
+    rows_back(path, &NEEDLES, |row| {
+        if let Some((usage, model)) = row.context() {
+            tail.latest = Some(Latest { usage: *usage, model: model.to_owned(), at_ms: row.at_ms });
+            return ControlFlow::Break(());
+        }
+        match row.says {
+            Says::Compacted(boundary) if !row.sidechain => {
+                tail.boundary = Some(boundary);
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    })?;
+    Some(tail)
 }
 
 /// The last compaction in a transcript, wherever it is. Where totals are kept, ask them: they know it already.
-pub fn last_boundary(_path: &Path) -> Option<Boundary> {
-    None
+pub fn last_boundary(path: &Path) -> Option<Boundary> {
+    let mut last = None;
+    rows_back(path, &NEEDLES[1..], |row| match row.says {
+        Says::Compacted(boundary) if !row.sidechain => {
+            last = Some(boundary);
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    })?;
+    last
+}
+
+/// The first usage of an assistant row written after `since_ms`, in the order of the file.
+pub fn first_usage_after(path: &Path, since_ms: i64) -> Option<Usage> {
+    let (file, size) = open(path)?;
+    let mut first = None;
+    let visit = |line: &[u8]| {
+        let Some(row) = Row::parse(line) else { return ControlFlow::Continue(()) };
+        match row.says {
+            Says::Used { usage, .. }
+                if row.kind.as_deref() == Some("assistant")
+                    && !row.sidechain
+                    && row.at_ms.is_some_and(|at| at > since_ms) =>
+            {
+                first = Some(usage);
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    };
+    lines::scan_whole(&file, 0, size, &Needles::new(&NEEDLES[..1]), visit).ok()?;
+    first
 }
 
 /// The first timestamp in the first megabyte, epoch milliseconds.
-pub fn first_timestamp_ms(_path: &Path) -> Option<i64> {
-    None
+pub fn first_timestamp_ms(path: &Path) -> Option<i64> {
+    let (file, size) = open(path)?;
+    let mut first = None;
+    let visit = |line: &[u8]| {
+        let text = json::decode(line);
+        let row = Object::parse(&text).unwrap_or_default();
+        first = row.get("timestamp").or_else(|| row.at(&["message", "timestamp"])).and_then(row::moment);
+        if first.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    lines::scan_whole(&file, 0, size.min(HEAD), &Needles::new(&["\"timestamp\""]), visit).ok()?;
+    first
 }
 
-/// Calls `visit` with each line from the end of the file backwards, no further than `max_bytes` from it. A line over 8 MB
-/// is passed over.
-pub fn each_line_backwards(_path: &Path, _max_bytes: u64, _visit: impl FnMut(&[u8]) -> ControlFlow<()>) {}
+/// Visits the parsed rows that hold a needle, from the end backwards; none when the file cannot be read.
+fn rows_back(path: &Path, needles: &[&str], mut visit: impl FnMut(Row<'_>) -> ControlFlow<()>) -> Option<()> {
+    let (file, size) = open(path)?;
+    lines::scan_back(&file, size.saturating_sub(TAIL), size, &Needles::new(needles), |line| match Row::parse(line) {
+        Some(row) => visit(row),
+        None => ControlFlow::Continue(()),
+    })
+    .ok()
+}
 
-/// Calls `visit` with each line from the start of the file on. A line over 8 MB is passed over.
-pub fn each_line(_path: &Path, _visit: impl FnMut(&[u8]) -> ControlFlow<()>) {}
+/// Calls `visit` with each line from the end of the file backwards, as far as it begins in the last `max_bytes`. Line
+/// breaks are cut off; a line over 8 MB is passed over.
+pub fn each_line_backwards(path: &Path, max_bytes: u64, mut visit: impl FnMut(&[u8]) -> ControlFlow<()>) {
+    let Some((file, size)) = open(path) else { return };
+    let all = Needles::new(&[]);
+    // A file that fails half-way has told what it had to tell.
+    let _ = lines::scan_back(&file, size.saturating_sub(max_bytes), size, &all, |line| visit(trim(line)));
+}
+
+/// Calls `visit` with each line from the start of the file on, the unfinished last one included. Line breaks are cut off;
+/// a line over 8 MB is passed over.
+pub fn each_line(path: &Path, mut visit: impl FnMut(&[u8]) -> ControlFlow<()>) {
+    let Some((file, size)) = open(path) else { return };
+    let all = Needles::new(&[]);
+    // A file that fails half-way has told what it had to tell.
+    let _ = lines::scan_whole(&file, 0, size, &all, |line| visit(trim(line)));
+}
+
+fn trim(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}

@@ -28,16 +28,21 @@ impl Usage {
         let number = |key: &str| usage.get(key).and_then(count).unwrap_or(0);
         let split = usage.get("cache_creation").and_then(Raw::object).unwrap_or_default();
         let lifetime = |key: &str| split.get(key).and_then(count).unwrap_or(0);
-        let one_hour = lifetime("ephemeral_1h_input_tokens");
-        let named = one_hour.saturating_add(lifetime("ephemeral_5m_input_tokens"));
+        let lifetimes = (lifetime("ephemeral_5m_input_tokens"), lifetime("ephemeral_1h_input_tokens"));
         Usage {
             input: number("input_tokens"),
             output: number("output_tokens"),
-            cache_creation: number("cache_creation_input_tokens").max(named),
-            cache_creation_1h: one_hour,
             cache_read: number("cache_read_input_tokens"),
             thinking: usage.at(&["output_tokens_details", "thinking_tokens"]).and_then(count),
+            ..Usage::default()
         }
+        .with_writes(number("cache_creation_input_tokens"), lifetimes)
+    }
+
+    /// Sets the cache writes from the flat counter and from the split into five minutes and one hour.
+    pub(crate) fn with_writes(self, flat: u64, (five_minutes, one_hour): (u64, u64)) -> Usage {
+        let cache_creation = flat.max(five_minutes.saturating_add(one_hour));
+        Usage { cache_creation, cache_creation_1h: one_hour, ..self }
     }
 
     /// The size of the context that the message was sent with.

@@ -1,0 +1,263 @@
+//! Lines of files that grow while they are read: forwards in blocks, backwards in blocks, and only those that matter.
+//!
+//! Blocks are read at their place in the file, never the whole file and never a mapping of it, so a file that shrinks
+//! meanwhile ends the reading instead of the process. A line is handed out whole; one that no needle is in is not even
+//! looked for, and one that is longer than a block is not kept while its end is looked for.
+
+use std::fs::File;
+use std::io;
+use std::ops::ControlFlow;
+use std::os::unix::fs::FileExt;
+
+use memchr::memmem::Finder;
+use memchr::{memchr, memrchr};
+
+/// The longest line that is handed out, in bytes. The API's own limits keep replies far below it.
+pub(crate) const MAX_LINE: u64 = 8 << 20;
+
+/// How much is read at once when much is to be read: two of them fit into the cache of a core.
+const BLOCK: usize = 256 << 10;
+/// How much is read at once from the end of a file.
+const TAIL_BLOCK: usize = 64 << 10;
+
+/// What a line must hold to be handed out; every line is, if there is none.
+#[derive(Debug)]
+pub(crate) struct Needles<'n>(Vec<Finder<'n>>);
+
+impl<'n> Needles<'n> {
+    pub(crate) fn new(texts: &[&'n str]) -> Needles<'n> {
+        Needles(texts.iter().map(|text| Finder::new(text.as_bytes())).collect())
+    }
+
+    fn is_in(&self, line: &[u8]) -> bool {
+        self.0.is_empty() || self.0.iter().any(|needle| needle.find(line).is_some())
+    }
+
+    /// The bytes of a block that must be seen again with the next one, so that no needle is missed between the two.
+    fn overlap(&self) -> usize {
+        self.0.iter().map(|needle| needle.needle().len()).max().unwrap_or(1) - 1
+    }
+}
+
+/// Visits, in order, the lines between `from` and `to` (both at the start of a line, or `to` at the end of the file)
+/// that hold a needle, without their line break. Returns the offset just past the last line break; what lies behind it
+/// is a line still being written and is not visited.
+pub(crate) fn scan(
+    file: &File,
+    from: u64,
+    to: u64,
+    needles: &Needles<'_>,
+    mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
+) -> io::Result<u64> {
+    let mut buffer = vec![0; BLOCK.min(usize::try_from(to.saturating_sub(from)).unwrap_or(BLOCK))];
+    // `buffer[..kept]` is the start of a line, which begins at `line` in the file.
+    let (mut line, mut kept) = (from, 0);
+    loop {
+        let at = line + kept as u64;
+        let read = read_some(file, &mut buffer[kept..], at, to)?;
+        if read == 0 {
+            return Ok(line);
+        }
+        let filled = kept + read;
+        let Some(end) = memrchr(b'\n', &buffer[kept..filled]).map(|end| kept + end + 1) else {
+            kept = filled;
+            if kept == buffer.len() {
+                match long_line(file, line, to, needles, &mut buffer)? {
+                    None => return Ok(line),
+                    Some((next, long)) => {
+                        if long.is_some_and(|long| visit(&long).is_break()) {
+                            return Ok(next);
+                        }
+                        (line, kept) = (next, 0);
+                    }
+                }
+            }
+            continue;
+        };
+        if let Some(stop) = visit_block(&buffer[..end], needles, &mut visit) {
+            return Ok(line + stop as u64);
+        }
+        buffer.copy_within(end..filled, 0);
+        line += end as u64;
+        kept = filled - end;
+    }
+}
+
+/// Like [`scan`], and then visits what is there of the last line, should it have no line break.
+pub(crate) fn scan_whole(
+    file: &File,
+    from: u64,
+    to: u64,
+    needles: &Needles<'_>,
+    mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
+) -> io::Result<()> {
+    let mut flow = ControlFlow::Continue(());
+    let end = scan(file, from, to, needles, |line| {
+        flow = visit(line);
+        flow
+    })?;
+    if flow.is_continue()
+        && end < to
+        && let Some(line) = read_line(file, end, to)?
+        && needles.is_in(&line)
+    {
+        let _ = visit(&line); // the last one in any case
+    }
+    Ok(())
+}
+
+/// Visits the lines of a block that ends with a line break; returns where it stopped, if a visit asked for it.
+fn visit_block(block: &[u8], needles: &Needles<'_>, visit: &mut impl FnMut(&[u8]) -> ControlFlow<()>) -> Option<usize> {
+    let mut start = 0;
+    let mut next: Vec<Option<usize>> = needles.0.iter().map(|needle| needle.find(block)).collect();
+    while start < block.len() {
+        let hit = if needles.0.is_empty() { Some(start) } else { next.iter().flatten().min().copied() };
+        let hit = hit?;
+        let begin = memrchr(b'\n', &block[start..hit]).map_or(start, |at| start + at + 1);
+        let end = memchr(b'\n', &block[hit..]).map_or(block.len(), |at| hit + at + 1);
+        if visit(&block[begin..end - 1]).is_break() {
+            return Some(end);
+        }
+        start = end;
+        for (next, needle) in next.iter_mut().zip(&needles.0) {
+            if next.is_some_and(|at| at < end) {
+                *next = needle.find(&block[end..]).map(|at| end + at);
+            }
+        }
+    }
+    None
+}
+
+/// Finds the end of a line that is longer than `buffer`, which is used to look for it. Returns where the next line
+/// starts, and the line itself if it holds a needle and is not too long; none if it has no end yet.
+fn long_line(
+    file: &File,
+    line: u64,
+    to: u64,
+    needles: &Needles<'_>,
+    buffer: &mut [u8],
+) -> io::Result<Option<(u64, Option<Vec<u8>>)>> {
+    let overlap = needles.overlap();
+    let (mut at, mut seen) = (line, false);
+    loop {
+        let read = read_some(file, buffer, at, to)?;
+        let end = memchr(b'\n', &buffer[..read]);
+        seen |= needles.is_in(&buffer[..end.unwrap_or(read)]);
+        if let Some(end) = end {
+            let end = at + end as u64;
+            return Ok(Some((end + 1, if seen { read_line(file, line, end)? } else { None })));
+        }
+        if read <= overlap || at + read as u64 >= to {
+            return Ok(None);
+        }
+        at += (read - overlap) as u64;
+    }
+}
+
+/// Reads one line; none if it is too long or is there no more.
+fn read_line(file: &File, from: u64, to: u64) -> io::Result<Option<Vec<u8>>> {
+    if to - from > MAX_LINE {
+        return Ok(None);
+    }
+    let mut line = vec![0; (to - from) as usize];
+    match file.read_exact_at(&mut line, from) {
+        Ok(()) => Ok(Some(line)),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Fills `buffer` from `at` on, not past `to`, as far as the file goes; 0 at its end.
+fn read_some(file: &File, buffer: &mut [u8], at: u64, to: u64) -> io::Result<usize> {
+    let room = usize::try_from(to.saturating_sub(at)).unwrap_or(usize::MAX).min(buffer.len());
+    let mut filled = 0;
+    while filled < room {
+        match file.read_at(&mut buffer[filled..room], at + filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+/// The start of the first line at or behind `at`; `to` when none starts before it.
+pub(crate) fn next_line(file: &File, at: u64, to: u64) -> io::Result<u64> {
+    let mut buffer = [0; 8 << 10];
+    let mut from = at.saturating_sub(1);
+    while at > 0 {
+        let read = read_some(file, &mut buffer, from, to)?;
+        if let Some(end) = memchr(b'\n', &buffer[..read]) {
+            return Ok(from + end as u64 + 1);
+        }
+        if read == 0 {
+            return Ok(to);
+        }
+        from += read as u64;
+    }
+    Ok(0)
+}
+
+/// Visits the lines that hold a needle from `to` backwards, the unfinished last one included, as far as they begin at or
+/// behind `from`.
+pub(crate) fn scan_back(
+    file: &File,
+    from: u64,
+    to: u64,
+    needles: &Needles<'_>,
+    mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
+) -> io::Result<()> {
+    // `window` is the file from `start` up to the line that was visited last.
+    let (mut window, mut start) = (Vec::new(), to);
+    let mut visit = |line: &[u8]| if needles.is_in(line) { visit(line) } else { ControlFlow::Continue(()) };
+    loop {
+        if let Some(end) = memrchr(b'\n', &window) {
+            if visit(&window[end + 1..]).is_break() {
+                return Ok(());
+            }
+            window.truncate(end);
+        } else if start <= from {
+            if next_line(file, from, to)? == from {
+                let _ = visit(&window); // the last one in any case
+            }
+            return Ok(());
+        } else if window.len() >= BLOCK {
+            let end = start + window.len() as u64;
+            let Some(begin) = line_begin(file, from, start)? else { return Ok(()) };
+            if read_line(file, begin, end)?.is_some_and(|line| visit(&line).is_break()) || begin == 0 {
+                return Ok(());
+            }
+            window.clear();
+            start = begin - 1;
+        } else if !extend_back(file, from, &mut start, &mut window)? {
+            return Ok(());
+        }
+    }
+}
+
+/// Puts the block before `start` in front of `window`; false when the file no longer reaches that far.
+fn extend_back(file: &File, from: u64, start: &mut u64, window: &mut Vec<u8>) -> io::Result<bool> {
+    let size = (TAIL_BLOCK as u64).min(*start - from);
+    let mut block = vec![0; size as usize];
+    *start -= size;
+    let read = read_some(file, &mut block, *start, *start + size)?;
+    block.append(window);
+    *window = block;
+    Ok(read as u64 == size)
+}
+
+/// Where the line begins that `before` lies in; none when it begins before `from`.
+fn line_begin(file: &File, from: u64, before: u64) -> io::Result<Option<u64>> {
+    let mut buffer = vec![0; BLOCK];
+    let mut end = before;
+    while end > from {
+        let size = (BLOCK as u64).min(end - from);
+        let read = read_some(file, &mut buffer[..size as usize], end - size, end)?;
+        if let Some(at) = memrchr(b'\n', &buffer[..read]) {
+            return Ok(Some(end - size + at as u64 + 1));
+        }
+        end -= size;
+    }
+    Ok((next_line(file, from, before)? == from).then_some(from))
+}

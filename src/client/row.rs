@@ -1,0 +1,254 @@
+//! One row of a transcript, read for what it says about tokens, models and compactions; the rest of it is passed over.
+//!
+//! Rows come from many releases of the client, and some from gateways. A row that has the usual shape is read in one pass
+//! without copying; any other is read once more with every leaf optional, so that one odd value harms no other.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use super::json::{self, Object, Raw};
+use super::transcript::Boundary;
+use super::usage::Usage;
+use crate::env::parse_iso;
+
+/// The model of replies that the client makes up itself.
+const SYNTHETIC: &str = "<synthetic>";
+/// The subtype of the row that marks a compaction.
+pub(crate) const COMPACT_BOUNDARY: &str = "compact_boundary";
+/// What rows of interest hold: a usage, or the mark of a compaction.
+pub(crate) const NEEDLES: [&str; 2] = ["\"usage\"", "\"compact_boundary\""];
+
+/// What a row says.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Row<'a> {
+    /// The message's id, else the row's own; none when it has neither.
+    pub id: Option<Cow<'a, str>>,
+    /// The session that wrote the row first.
+    pub session: Option<Cow<'a, str>>,
+    /// Whether a subagent's conversation wrote it.
+    pub sidechain: bool,
+    /// When it was written, epoch milliseconds.
+    pub at_ms: Option<i64>,
+    /// `user`, `assistant`, `system`…
+    pub kind: Option<Cow<'a, str>>,
+    pub says: Says<'a>,
+}
+
+/// What a row is about.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) enum Says<'a> {
+    /// A reply of the API, and the model that wrote it.
+    Used { usage: Usage, model: Cow<'a, str> },
+    /// A compaction of the conversation.
+    Compacted(Boundary),
+    /// Anything else, a reply that the client made up included.
+    #[default]
+    Other,
+}
+
+impl<'a> Row<'a> {
+    /// Reads a line; none when it is not one JSON object.
+    pub fn parse(line: &'a [u8]) -> Option<Row<'a>> {
+        match serde_json::from_slice::<Usual<'a>>(line) {
+            Ok(usual) => Some(usual.into()),
+            Err(_) => Object::parse(&json::decode(line)).map(|object| of_object(&object)),
+        }
+    }
+
+    /// The usage of a reply in the main conversation that says how large its context was.
+    pub fn context(&self) -> Option<(&Usage, &str)> {
+        match &self.says {
+            Says::Used { usage, model } if !self.sidechain && !usage.is_empty() => Some((usage, model)),
+            _ => None,
+        }
+    }
+}
+
+/// A row of the usual shape.
+#[derive(Deserialize)]
+struct Usual<'a> {
+    #[serde(borrow)]
+    message: Option<UsualMessage<'a>>,
+    #[serde(borrow, rename = "compactMetadata")]
+    compact: Option<&'a serde_json::value::RawValue>,
+    #[serde(rename = "isSidechain")]
+    sidechain: Option<bool>,
+    #[serde(rename = "sessionId")]
+    session: Option<&'a str>,
+    timestamp: Option<&'a str>,
+    #[serde(rename = "type")]
+    kind: Option<&'a str>,
+    subtype: Option<&'a str>,
+    uuid: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+struct UsualMessage<'a> {
+    id: Option<&'a str>,
+    model: Option<&'a str>,
+    usage: Option<UsualUsage>,
+}
+
+#[derive(Deserialize)]
+struct UsualUsage {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    cache_creation: Option<UsualLifetimes>,
+    output_tokens_details: Option<UsualDetails>,
+}
+
+#[derive(Deserialize)]
+struct UsualLifetimes {
+    ephemeral_5m_input_tokens: Option<u64>,
+    ephemeral_1h_input_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct UsualDetails {
+    thinking_tokens: Option<u64>,
+}
+
+impl<'a> From<Usual<'a>> for Row<'a> {
+    fn from(row: Usual<'a>) -> Row<'a> {
+        let message = row.message;
+        let id = message.as_ref().and_then(|message| message.id).or(row.uuid);
+        let says = if row.subtype == Some(COMPACT_BOUNDARY) {
+            let metadata = row.compact.and_then(|raw| Raw::new(raw.get()).object());
+            Says::Compacted(boundary(metadata, row.timestamp.and_then(parse_iso)))
+        } else if let Some(UsualMessage { model, usage: Some(usage), .. }) = message {
+            used(usage.into(), model.unwrap_or_default().into())
+        } else {
+            Says::Other
+        };
+        Row {
+            id: id.map(Cow::from),
+            session: row.session.map(Cow::from),
+            sidechain: row.sidechain == Some(true),
+            at_ms: row.timestamp.and_then(parse_iso),
+            kind: row.kind.map(Cow::from),
+            says,
+        }
+    }
+}
+
+impl From<UsualUsage> for Usage {
+    fn from(usage: UsualUsage) -> Usage {
+        let lifetimes = usage
+            .cache_creation
+            .map(|split| (split.ephemeral_5m_input_tokens.unwrap_or(0), split.ephemeral_1h_input_tokens.unwrap_or(0)));
+        Usage {
+            input: usage.input_tokens.unwrap_or(0),
+            output: usage.output_tokens.unwrap_or(0),
+            cache_read: usage.cache_read_input_tokens.unwrap_or(0),
+            thinking: usage.output_tokens_details.and_then(|details| details.thinking_tokens),
+            ..Usage::default()
+        }
+        .with_writes(usage.cache_creation_input_tokens.unwrap_or(0), lifetimes.unwrap_or((0, 0)))
+    }
+}
+
+/// Reads a row of any shape.
+fn of_object(row: &Object<'_>) -> Row<'static> {
+    let owned = |text: Option<Cow<'_, str>>| text.map(|text| Cow::Owned(text.into_owned()));
+    let message = row.get("message").and_then(Raw::object).unwrap_or_default();
+    let at_ms = row.get("timestamp").and_then(moment);
+    let says = if row.str("subtype").as_deref() == Some(COMPACT_BOUNDARY) {
+        Says::Compacted(boundary(row.get("compactMetadata").and_then(Raw::object), at_ms))
+    } else if let Some(usage) = message.get("usage").and_then(Raw::object) {
+        used(Usage::parse(&usage), owned(message.str("model")).unwrap_or_default())
+    } else {
+        Says::Other
+    };
+    Row {
+        id: owned(message.str("id").or_else(|| row.str("uuid"))),
+        session: owned(row.str("sessionId")),
+        sidechain: row.get("isSidechain").and_then(Raw::bool) == Some(true),
+        at_ms,
+        kind: owned(row.str("type")),
+        says,
+    }
+}
+
+fn used(usage: Usage, model: Cow<'_, str>) -> Says<'_> {
+    if model == SYNTHETIC { Says::Other } else { Says::Used { usage, model } }
+}
+
+fn boundary(metadata: Option<Object<'_>>, at_ms: Option<i64>) -> Boundary {
+    let metadata = metadata.unwrap_or_default();
+    let tokens = |key: &str| metadata.get(key).and_then(Raw::u64);
+    Boundary {
+        at_ms,
+        pre_tokens: tokens("preTokens"),
+        post_tokens: tokens("postTokens"),
+        trigger: metadata.str("trigger").map(Cow::into_owned),
+    }
+}
+
+/// A timestamp: ISO 8601, or epoch milliseconds.
+pub(crate) fn moment(raw: Raw<'_>) -> Option<i64> {
+    match raw.str() {
+        Some(text) => parse_iso(&text),
+        None => raw.f64().map(|ms| ms as i64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The usual row, as client 2.1.332 writes it.
+    const USUAL: &str = r#"{"parentUuid":null,"isSidechain":false,"message":{"id":"m1","model":"claude-opus-5-5","content":[{"type":"text","text":"\"usage\":{}"}],"usage":{"input_tokens":12,"cache_creation_input_tokens":345,"cache_read_input_tokens":60643,"output_tokens":50,"output_tokens_details":{"thinking_tokens":7},"cache_creation":{"ephemeral_1h_input_tokens":40,"ephemeral_5m_input_tokens":0},"speed":"standard"}},"type":"assistant","uuid":"u1","timestamp":"2026-02-01T10:00:00.000Z","sessionId":"s1"}"#;
+
+    #[test]
+    fn the_quick_and_the_patient_reading_agree() {
+        let usual: Row = serde_json::from_str::<Usual>(USUAL).unwrap().into();
+        assert_eq!(usual, of_object(&Object::parse(USUAL).unwrap()));
+        assert_eq!(usual.context().unwrap().0.context(), 61_000);
+        let compact = r#"{"type":"system","subtype":"compact_boundary","timestamp":"2026-02-01T10:00:00.000Z","compactMetadata":{"trigger":"auto","preTokens":9,"postTokens":3}}"#;
+        let usual: Row = serde_json::from_str::<Usual>(compact).unwrap().into();
+        assert_eq!(usual, of_object(&Object::parse(compact).unwrap()));
+        assert!(matches!(usual.says, Says::Compacted(Boundary { post_tokens: Some(3), .. })));
+    }
+
+    #[test]
+    fn one_odd_leaf_harms_no_other() {
+        for (from, to) in [
+            (r#""output_tokens":50"#, r#""output_tokens":[5]"#),
+            (r#""id":"m1""#, r#""id":17"#),
+            (r#""timestamp":"2026-02-01T10:00:00.000Z""#, r#""timestamp":1769940000000"#),
+            (r#""isSidechain":false"#, r#""isSidechain":"no""#),
+            (r#""text":""#, "\"text\":\"\\ud83d \u{fc}"),
+            (r#""speed":"standard""#, r#""speed":"standard","input_tokens":12"#),
+            (r#""sessionId":"s1""#, r#""sessionId":"s\u0031""#),
+        ] {
+            assert!(USUAL.contains(from), "{from}");
+            let line = USUAL.replace(from, to);
+            let row = Row::parse(line.as_bytes()).unwrap();
+            assert_eq!(row.context().unwrap().0.context(), 61_000, "{to}");
+            assert_eq!(row.at_ms, Some(1_769_940_000_000), "{to}");
+            assert_eq!(row.session.as_deref(), Some("s1"), "{to}");
+        }
+        let mut bytes = USUAL.as_bytes().to_vec();
+        let model = USUAL.find("opus").unwrap();
+        bytes[model] = 0xff;
+        assert_eq!(Row::parse(&bytes).unwrap().context().unwrap().1, "claude-\u{fffd}pus-5-5");
+        let marked = [b"\xef\xbb\xbf".as_slice(), USUAL.as_bytes(), b"\r"].concat();
+        assert!(Row::parse(&marked).unwrap().context().is_some());
+    }
+
+    #[test]
+    fn what_says_nothing_about_the_context_is_no_context() {
+        for (from, to) in
+            [("\"isSidechain\":false", "\"isSidechain\":true"), ("claude-opus-5-5", "<synthetic>"), (":12,", ":0,")]
+        {
+            let line = USUAL.replace(from, to).replace(":345,", ":0,").replace(":60643,", ":0,").replace(":40,", ":0,");
+            assert_eq!(Row::parse(line.as_bytes()).unwrap().context(), None, "{to}");
+        }
+        assert_eq!(Row::parse(b"oops"), None);
+        assert_eq!(Row::parse(b"[1]"), None);
+        assert_eq!(Row::parse(br#"{"message":{"usage":"x"}}"#).unwrap().says, Says::Other);
+    }
+}
