@@ -2,5 +2,6 @@
 
 mod support;
 
+mod git;
 mod golden;
 mod lanes;
