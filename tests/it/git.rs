@@ -249,7 +249,8 @@ fn nothing_that_a_repository_names_is_run() {
     sandbox.git(&dir, &["add", "-A"], &[]);
     sandbox.git(&dir, &["commit", "-q", "-m", "attributes"], &[]);
     let included = sandbox.root().join("included.config");
-    sandbox.write(&included, format!("[filter \"included\"]\n\tprocess = {evil}\n\tclean = {evil}\n\trequired = true\n"));
+    sandbox
+        .write(&included, format!("[filter \"included\"]\n\tprocess = {evil}\n\tclean = {evil}\n\trequired = true\n"));
     for (key, value) in [
         ("core.fsmonitor", evil),
         ("core.pager", evil),

@@ -45,7 +45,9 @@ macro_rules! tables {
     };
 }
 
-tables! {}
+tables! {
+    session_context,
+}
 
 /// Tables that are data, not rows.
 const NOT_ROWS: &[&str] = &["freed", "model_prices"];
