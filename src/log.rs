@@ -9,10 +9,13 @@ use serde_json::Value;
 
 use crate::env::Env;
 use crate::store::file;
+use crate::text;
 
 const ROTATE_AT: u64 = 5 << 20;
 /// How much of the session id stands in a line: its last characters.
 const SID_CHARS: usize = 12;
+/// The longest meta, in UTF-16 units.
+const META_UNITS: usize = 500;
 
 /// How grave a line is. `Debug` needs `debug.enabled`; `debug.quiet` leaves only `Error`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,9 +102,9 @@ impl<'e> Log<'e> {
         let moment = self.env.local(self.env.now_ms).format("%Y-%m-%d %H:%M:%S%.3f");
         let [source, sid, message] = [source, &self.sid, message].map(one_line);
         let mut line = format!("{moment} {:<5} {source:<16} [{sid}] {message}", level.name());
-        if !meta.is_null() {
+        if let Some(meta) = meta_text(&meta) {
             line.push_str(" | ");
-            line.push_str(&meta.to_string());
+            line.push_str(&meta);
         }
         line.push('\n');
         let rotate = std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.len() > ROTATE_AT);
@@ -120,6 +123,20 @@ impl<'e> Log<'e> {
             let _ = file::rename(path, std::path::Path::new(&old)); // the next line tries again
         }
     }
+}
+
+/// What a line says after its message: text as it is, anything else as JSON, cut at [`META_UNITS`]; nothing for
+/// nothing.
+fn meta_text(meta: &Value) -> Option<String> {
+    let text = match meta {
+        Value::Null | Value::Bool(false) => return None,
+        Value::Number(number) if number.as_f64() == Some(0.0) => return None,
+        Value::String(text) if text.is_empty() => return None,
+        Value::String(text) => one_line(text),
+        other => other.to_string(),
+    };
+    let kept = text::cut_utf16(&text, META_UNITS);
+    Some(if kept.len() < text.len() { format!("{kept}…") } else { text })
 }
 
 /// Log lines come from outside too (paths, prompts): a line break in one must not forge another.

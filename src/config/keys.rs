@@ -64,10 +64,10 @@ keys! {
             switch().vars(&[var("CLAUDE_STATUSLINE_NO_INTEL", Accepts::TurnsOff)]);
         preset: String = DEFAULT_PRESET.into(), "preset", "Preset",
             "Which fields are shown, as a named layout; `statusline.fields` beats it.",
-            word(&["minimal", "standard", "oneline", "verbose", "verbose-cache", ""]).vars(&[var("CLAUDE_STATUSLINE_PRESET", Accepts::Value)]);
+            word(&["minimal", "standard", "oneline", "verbose", "verbose-cache", ""]);
         fields: Vec<String> = Vec::new(), "fields", "Fields",
             "The fields in order; `newline` begins a row. Beats `statusline.preset`.",
-            list().template(TEMPLATE_FIELDS).vars(&[var("CLAUDE_STATUSLINE_FIELDS", Accepts::Commas)]);
+            list().template(TEMPLATE_FIELDS).vars(&[var("CLAUDE_STATUSLINE_PRESET", Accepts::Preset), var("CLAUDE_STATUSLINE_FIELDS", Accepts::Commas)]);
         token_source: String = "auto".into(), "tokenSource", "Token source",
             "Where the token count comes from: `auto` takes the best there is, the others force one.",
             word(&["auto", "transcript", "estimate"]).vars(&[var("CLAUDE_STATUSLINE_TOKEN_SOURCE", Accepts::Value)]);
@@ -94,7 +94,7 @@ keys! {
             "How long the previous command may take.", count(50, 60_000);
         service_health: Vec<ServiceHealth> = Vec::new(), "serviceHealth", "Services",
             "Services for the `health` field: a list of {name, url, ttlSec (30), timeoutMs (2000)}.", services();
-        per_project: Map<String, Value> = Map::new(), "perProject", "Per project",
+        per_project: Map<String, Value> = Map::new(), "perProject", "Status line per project",
             "Keys of this section for one project: {\"/path/of/project\": {\"preset\": \"minimal\"}}.", projects();
     } plus {
         /// Where the zones begin.
@@ -202,7 +202,7 @@ keys! {
             "Paths that are never listed as safe to drop, as globs.", list();
         drop_globs: Vec<String> = DROP_GLOBS.map(String::from).into(), "dropGlobs", "Never store",
             "Paths that are never archived and never named to the model, as globs: secrets.", list();
-        per_project: Map<String, Value> = Map::new(), "perProject", "Per project",
+        per_project: Map<String, Value> = Map::new(), "perProject", "Shape per project",
             "Keys of this section for one project: {\"/path/of/project\": {\"warmScoreCutoff\": 0.65}}. Its globs are added to the others.", projects();
     } plus {
         /// Anchors from git history.

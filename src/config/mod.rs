@@ -4,9 +4,12 @@
 //! `perProject` block, variables. Loading never fails: a value that cannot be used falls back alone, keys that are not
 //! known are left alone, and a file that does not parse counts as absent and is reported as [`Config::broken`].
 
+pub mod edit;
 mod keys;
 mod services;
 mod table;
+pub mod tree;
+mod values;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -24,6 +27,7 @@ pub use keys::{
 };
 pub use services::ServiceHealth;
 pub use table::{Accepts, Effect, Key, Kind, Spec, Var};
+pub use values::human;
 
 /// The effective configuration.
 #[derive(Debug, Clone, Default)]
@@ -177,7 +181,11 @@ impl Config {
         let text = block.to_string();
         let Some(object) = Object::parse(&text) else { return };
         let before = std::mem::take(&mut self.chosen);
-        self.apply(&object, Some(section), self.pinned);
+        let mut skip = self.pinned;
+        for (row, _) in KEYS.iter().enumerate().filter(|(_, key)| key.spec.kind == Kind::Projects) {
+            skip.insert(row);
+        }
+        self.apply(&object, Some(section), skip);
         let own = self.chosen;
         self.chosen.0 |= before.0;
         let (fields, preset) = (row("statusline.fields"), row("statusline.preset"));
@@ -198,12 +206,6 @@ impl Config {
                 }
             }
         }
-        // A layout named for this session beats the fields of the files.
-        let fields = row("statusline.fields");
-        if self.pinned.contains(row("statusline.preset")) && !self.pinned.contains(fields) {
-            self.chosen.remove(fields);
-            self.pinned.insert(fields);
-        }
         self.without_task = env.var("CLAUDE_STATUSLINE_COMPACT") == Some("1");
     }
 
@@ -223,6 +225,11 @@ impl Config {
         line.zones.orange = line.zones.orange.max(line.zones.yellow);
         line.zones.red = line.zones.red.max(line.zones.orange);
     }
+}
+
+/// The key at a path.
+pub fn key(path: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.path == path)
 }
 
 /// The row of a key that the code itself names.
@@ -361,5 +368,41 @@ mod tests {
             assert_eq!(config.compact.threshold, 50);
         }
         assert_eq!(load(" \n", None, &[]).broken, None);
+    }
+
+    #[test]
+    fn built_in_values_are_those_of_the_text() {
+        let config = Config::built_in();
+        assert_eq!((config.statusline.max_task_length, config.statusline.preset.as_str()), (70, "verbose"));
+        assert_eq!(config.shape.scoring, "recency");
+        let task = &config.task_change;
+        assert_eq!((task.conversational_max_len, task.recent_hours, task.transcript_turns), (120, 24.0, 20));
+        assert_eq!((task.semantic_fallback, task.semantic_timeout_ms), (false, 3000));
+        assert_eq!((task.haiku_model.as_str(), task.prompt, task.prompt_timeout), ("claude-haiku-4-5", true, 20));
+    }
+
+    #[test]
+    fn a_section_of_a_wrong_type_disturbs_no_variable() {
+        let vars = [("CLAUDE_STATUSLINE_FIELDS", "model"), ("CLAUDE_COMPACT_AUTOBLOCK", "0")];
+        let config = load(r#"{"statusline":null,"compact":[1],"debug":{"enabled":{"a":true}}}"#, None, &vars);
+        assert_eq!(
+            (config.statusline.fields.as_slice(), config.compact.autoblock),
+            (&["model".to_string()][..], false)
+        );
+        assert!(!config.debug.enabled);
+        assert_eq!(load(r#"{"statusline":{"preset":"constructor"}}"#, None, &[]).statusline.preset, "verbose");
+    }
+
+    #[test]
+    fn any_value_of_no_color_turns_colours_off() {
+        for (name, value, colours) in [
+            ("NO_COLOR", "true", false),
+            ("NO_COLOR", "0", false),
+            ("NO_COLOR", "", true),
+            ("CLAUDE_STATUSLINE_NO_COLOR", "yes", false),
+            ("CLAUDE_STATUSLINE_NO_COLOR", "0", true),
+        ] {
+            assert_eq!(load("{}", None, &[(name, value)]).statusline.colors, colours, "{name}={value}");
+        }
     }
 }

@@ -44,7 +44,7 @@ pub struct Spec {
     pub kind: Kind,
     /// Whether a number out of range in the file is moved to the nearest end instead of ignored.
     pub clamp: bool,
-    /// Variables that set it.
+    /// Variables that set it; later ones win.
     pub vars: &'static [Var],
     /// Whether the form of `si config` shows it; lists and blocks are too free for one line.
     pub in_form: bool,
@@ -103,6 +103,8 @@ pub enum Accepts {
     Value,
     /// A list, separated by commas.
     Commas,
+    /// The name of a preset: its fields.
+    Preset,
     /// `0` for false and `1` for true.
     ZeroOne,
     /// `0` for false alone.
@@ -360,89 +362,3 @@ macro_rules! keys {
     };
 }
 pub(super) use keys;
-
-impl Key {
-    /// The JSON text that a variable stands for; none when it holds nothing that it may.
-    pub(super) fn read_variable(&self, accepts: Accepts, text: &str) -> Option<String> {
-        let truth = |value: bool| Some(value.to_string());
-        match (accepts, text) {
-            (Accepts::Zero | Accepts::ZeroOne, "0") => truth(false),
-            (Accepts::One | Accepts::ZeroOne, "1") => truth(true),
-            (Accepts::Zero | Accepts::One | Accepts::ZeroOne, _) | (Accepts::TurnsOff, "0") => None,
-            (Accepts::TurnsOff | Accepts::AnythingTurnsOff, _) => truth(false),
-            (Accepts::Commas, _) => {
-                let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
-                Some(Value::from_iter(items).to_string())
-            }
-            (Accepts::Value, _) => self.parse_value(text).ok(),
-        }
-    }
-
-    /// Reads what a person typed for this key, to JSON text. The error says what is accepted, with an example.
-    pub fn parse_value(&self, typed: &str) -> Result<String, String> {
-        let trimmed = typed.trim();
-        let json = match self.spec.kind {
-            Kind::Switch => match trimmed.to_ascii_lowercase().as_str() {
-                "true" | "on" | "yes" => Some("true".to_string()),
-                "false" | "off" | "no" => Some("false".to_string()),
-                _ => None,
-            },
-            Kind::Count(..) => human_number(trimmed)
-                .map(f64::trunc)
-                .and_then(|number| FieldType::value(&number))
-                .map(|v| v.to_string()),
-            Kind::Number(..) => {
-                human_number(trimmed).and_then(|number| FieldType::value(&number)).map(|v| v.to_string())
-            }
-            // Text may be given bare or as a JSON string.
-            Kind::Text | Kind::Word(_) => match Raw::new(trimmed).str() {
-                Some(_) => Some(trimmed.to_string()),
-                None => Some(Value::from(typed).to_string()),
-            },
-            Kind::List | Kind::Services | Kind::Projects => Some(trimmed.to_string()),
-        };
-        let mut probe = Config::default();
-        let strict = Spec { clamp: false, ..self.spec };
-        match json {
-            Some(json)
-                if serde_json::from_str::<serde::de::IgnoredAny>(&json).is_ok()
-                    && (self.load)(&mut probe, Raw::new(&json), &strict) =>
-            {
-                Ok(json)
-            }
-            _ => Err(self.accepted()),
-        }
-    }
-
-    /// The accepted form, with an example, to end a sentence with.
-    pub fn accepted(&self) -> String {
-        match self.spec.kind {
-            Kind::Switch => "true or false".into(),
-            Kind::Count(min, max) => format!("a whole number from {min} to {max}"),
-            Kind::Number(min, max) => format!("a number from {min} to {max}"),
-            Kind::Text => "a text".into(),
-            Kind::Word(words) => format!(
-                "one of {}",
-                words.iter().filter(|word| !word.is_empty()).copied().collect::<Vec<_>>().join(", ")
-            ),
-            Kind::List => r#"a JSON list of texts, as ["a", "b"]"#.into(),
-            Kind::Services => r#"a JSON list, as [{"name": "api", "url": "https://example.com/health"}]"#.into(),
-            Kind::Projects => r#"a JSON object, as {"/path/of/project": {}}"#.into(),
-        }
-    }
-}
-
-/// `200000`, `200k`, `1.5m`, `1_000`: a finite number, as a person writes one.
-fn human_number(text: &str) -> Option<f64> {
-    let (digits, factor) = match text.char_indices().last()? {
-        (at, 'k' | 'K') => (&text[..at], 1e3),
-        (at, 'm' | 'M') => (&text[..at], 1e6),
-        _ => (text, 1.0),
-    };
-    let plain = digits.trim().replace('_', "");
-    let number = plain
-        .parse::<f64>()
-        .ok()
-        .filter(|_| plain.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.'))?;
-    Some(number * factor).filter(|number| number.is_finite())
-}

@@ -46,6 +46,8 @@ macro_rules! tables {
 }
 
 tables! {
+    config,
+    debug_log,
     session_context,
 }
 

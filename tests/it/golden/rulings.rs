@@ -17,8 +17,22 @@ const fn ruling(tag: &'static str, rule: &'static str, test: &'static str) -> Ru
 }
 
 /// All rulings, by number.
-pub const RULINGS: &[Ruling] =
-    &[ruling("js-artifact", "Wrong types are absent, never NaN or joined text", "wrong_types_read_as_absent")];
+#[rustfmt::skip]
+pub const RULINGS: &[Ruling] = &[
+    ruling("B05", "A config that does not parse counts as absent, once", "a_file_that_does_not_parse_counts_as_absent_and_is_reported"),
+    ruling("B18", "Values and sections of a wrong type fall back and throw nothing", "a_section_of_a_wrong_type_disturbs_no_variable"),
+    ruling("B36", "NO_COLOR set to anything but empty turns colours off", "any_value_of_no_color_turns_colours_off"),
+    ruling("C01", "The values of the original's template count as not set", "what_the_template_of_the_original_holds_counts_as_not_set"),
+    ruling("C02", "Explicit fields beat the preset in the older file too", "explicit_fields_win_in_the_old_file_too"),
+    ruling("C14", "The task may take 70 columns", "built_in_values_are_those_of_the_text"),
+    ruling("C19", "Recency is the default scoring", "built_in_values_are_those_of_the_text"),
+    ruling("C36", "Every taskChange key has a default", "built_in_values_are_those_of_the_text"),
+    ruling("C38", "A log line names the payload's session by its last 12 characters", "a_line_has_the_documented_shape"),
+    ruling("C47", "perProject works everywhere", "project_blocks_lie_over_the_files_and_below_the_variables"),
+    ruling("C52", "Fields of the environment beat its preset; COMPACT=1 drops the task last", "fields_of_the_environment_beat_its_preset_and_the_task_goes_last"),
+    ruling("C56", "A wrong type falls back alone", "a_value_that_cannot_be_used_falls_back_alone"),
+    ruling("js-artifact", "Wrong types are absent, never NaN or joined text", "wrong_types_read_as_absent"),
+];
 
 /// Whether some test function of the project has this name.
 pub fn source_has_test(name: &str) -> bool {
