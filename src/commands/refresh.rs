@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use super::Terminal;
+use crate::config::Config;
+use crate::git;
+use crate::statusline::{health, quota};
 use crate::store::Store;
 
 /// Arguments of `si refresh`.
@@ -23,13 +26,28 @@ pub enum What {
         /// The folder
         dir: PathBuf,
     },
+    /// The five-hour and the weekly quota
+    Quota,
+    /// The health of the configured services
+    Health {
+        /// The project whose services are meant
+        project: Option<PathBuf>,
+    },
 }
 
 /// Renews the answer and prints nothing: whoever asked is gone already.
 pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     let (env, store) = (terminal.env, Store::new(terminal.env));
     match &args.what {
-        What::Git { dir } => crate::git::refresh(env, store, dir),
+        What::Git { dir } => git::refresh(env, store, dir),
+        What::Quota => quota::refresh(env, store)?,
+        What::Health { project } => {
+            let config = Config::load(env);
+            match project {
+                Some(dir) => health::refresh(env, store, &config.for_project(dir)),
+                None => health::refresh(env, store, &config),
+            }
+        }
     }
     Ok(())
 }
