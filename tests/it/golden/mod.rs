@@ -48,8 +48,23 @@ macro_rules! tables {
 tables! {
     config,
     debug_log,
+    git_derived,
     session_context,
 }
+
+/// Functions of the original that nothing of ours corresponds to: table, function, and why. Their rows are not run.
+const NOT_OURS: &[(&str, &str, &str)] = &[
+    (
+        "git_derived",
+        "check_previous_command",
+        "the former status line command is kept as JSON, so nothing has to be rejected before it is put into a script",
+    ),
+    (
+        "git_derived",
+        "previous_command_in_script",
+        "a chain script is read as the shell reads it, not by a pattern for one way of quoting",
+    ),
+];
 
 /// Tables that are data, not rows.
 const NOT_ROWS: &[&str] = &["freed", "model_prices"];
@@ -74,19 +89,23 @@ fn run_table(name: &str) {
     let table: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let run = KNOWN.iter().find(|(known, _)| *known == name).unwrap().1;
     let freed = freed_tags();
-    let (mut ran, mut freed_rows, mut failures) = (0, 0, Vec::new());
+    let (mut ran, mut freed_rows, mut not_ours, mut failures) = (0, 0, 0, Vec::new());
     for case in table["cases"].as_array().unwrap() {
         let tags = case["tags"].as_array().cloned().unwrap_or_default();
         if tags.iter().filter_map(Value::as_str).any(|tag| freed.contains(tag)) {
             freed_rows += 1;
             continue;
         }
-        ran += 1;
         let row = Row {
             id: case["id"].as_str().unwrap().into(),
             input: case["input"].clone(),
             expect: case["expect"].clone(),
         };
+        if NOT_OURS.iter().any(|(table, function, _)| *table == name && *function == row.fn_name()) {
+            not_ours += 1;
+            continue;
+        }
+        ran += 1;
         let sandbox = Sandbox::new();
         let result = std::panic::catch_unwind(|| run(&row, &sandbox)).unwrap_or_else(|_| Err("panicked".into()));
         let verdict = result.and_then(|actual| differ(&sandbox.expand(&row.expect), &actual, "").map_or(Ok(()), Err));
@@ -94,7 +113,10 @@ fn run_table(name: &str) {
             failures.push(format!("{}: {why}", row.id));
         }
     }
-    println!("{name}: {ran} rows ran, {freed_rows} freed by a ruling, {} failed", failures.len());
+    println!("{name}: {ran} rows ran, {freed_rows} freed by a ruling, {not_ours} not ours, {} failed", failures.len());
+    for (_, function, why) in NOT_OURS.iter().filter(|(table, ..)| *table == name) {
+        println!("  not ours: {function}: {why}");
+    }
     assert!(failures.is_empty(), "{name}: {} of {ran} rows\n{}", failures.len(), failures.join("\n"));
 }
 

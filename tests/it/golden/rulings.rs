@@ -20,8 +20,13 @@ const fn ruling(tag: &'static str, rule: &'static str, test: &'static str) -> Ru
 #[rustfmt::skip]
 pub const RULINGS: &[Ruling] = &[
     ruling("B05", "A config that does not parse counts as absent, once", "a_file_that_does_not_parse_counts_as_absent_and_is_reported"),
+    ruling("B07", "Text is put into a file as it is, `$` sequences included", "replacing_takes_text_as_it_is_and_stops_at_the_next_section"),
+    ruling("B10", "Text under the autofill sentinel is the user's unless we know it", "text_under_the_sentinel_is_the_users_unless_we_know_it"),
     ruling("B18", "Values and sections of a wrong type fall back and throw nothing", "a_section_of_a_wrong_type_disturbs_no_variable"),
+    ruling("B25", "An issue is no part of a date, a version or a commit id", "an_issue_is_no_part_of_a_date_a_version_or_a_commit_id"),
+    ruling("B26", "File names come unquoted from the repository", "history_tells_commits_and_their_files"),
     ruling("B36", "NO_COLOR set to anything but empty turns colours off", "any_value_of_no_color_turns_colours_off"),
+    ruling("B38", "A bare hint is a template line everywhere", "a_bare_hint_is_a_template_line"),
     ruling("C01", "The values of the original's template count as not set", "what_the_template_of_the_original_holds_counts_as_not_set"),
     ruling("C02", "Explicit fields beat the preset in the older file too", "explicit_fields_win_in_the_old_file_too"),
     ruling("C14", "The task may take 70 columns", "built_in_values_are_those_of_the_text"),
