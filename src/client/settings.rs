@@ -5,6 +5,7 @@
 //! column. Which entries are ours is decided in [`entries`], the status line in [`statusline`].
 
 pub mod entries;
+pub mod plugins;
 pub mod statusline;
 
 use std::io::ErrorKind;

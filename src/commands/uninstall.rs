@@ -1,14 +1,81 @@
-//! `si uninstall`.
+//! `si uninstall`: everything of ours out of Claude Code, the former status line back. What the user and Claude wrote,
+//! and what si learned, stays, unless `--purge` says otherwise.
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
+use serde_json::json;
 
-use super::Terminal;
+use super::{Terminal, install};
+use crate::client::json_edit::Document;
+use crate::client::settings::{self, Edit, State, entries, plugins, statusline};
+use crate::store::{StateFile, Store, file};
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Show what would be changed, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Remove si's own files too: configuration, pins, history, logs, counters
+    #[arg(long)]
+    pub purge: bool,
+}
 
 /// Runs the command.
-pub fn run(_terminal: &mut Terminal<'_>, _args: &Args) -> Result<()> {
-    bail!("not built yet")
+pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
+    let env = terminal.env;
+    let store = Store::new(env);
+    let mut plugin = false;
+    let mut work = |settings: &mut Document, state: &mut State| {
+        plugin = plugins::enabled(env, settings).ours;
+        entries::unregister(env, settings, false);
+        statusline::give_back(env, settings, state)?;
+        // A plugin may stay enabled: its session start must not put the status line in again.
+        if !state.contains_key(statusline::UNINSTALLED) {
+            state.insert(statusline::UNINSTALLED.into(), json!(env.iso(env.now_ms)));
+        }
+        Ok(())
+    };
+    let commands = install::own_commands(env);
+    let files = if args.purge { store.own_files() } else { Vec::new() };
+    if args.dry_run {
+        let edit = settings::preview(env, store, work)?;
+        let gone = commands.iter().map(|path| Edit {
+            path: path.clone(),
+            before: file::read_user(path, 1 << 20).ok().flatten().unwrap_or_default(),
+            after: Vec::new(),
+        });
+        let edits: Vec<Edit> = std::iter::once(edit).chain(gone).collect();
+        install::show(terminal, edits.iter())?;
+        for path in files {
+            writeln!(terminal.out, "would remove {}", path.display())?;
+        }
+        return Ok(());
+    }
+    let edit = settings::change(env, store, &mut work)?;
+    for path in &commands {
+        file::remove(path).with_context(|| format!("remove {}", path.display()))?;
+    }
+    let out = &mut *terminal.out;
+    if edit.changed() || !commands.is_empty() {
+        writeln!(out, "si is out of Claude Code ({}).", edit.path.display())?;
+    } else {
+        writeln!(out, "Nothing of si is left in {}.", edit.path.display())?;
+    }
+    if args.purge {
+        let count = files.len();
+        for path in files {
+            file::remove_all(&path).with_context(|| format!("remove {}", path.display()))?;
+        }
+        writeln!(out, "Removed {count} files and folders of si's own. Your session-context.md files stay.")?;
+        if plugin {
+            let state = json!({statusline::UNINSTALLED: env.iso(env.now_ms)});
+            store.write_json(StateFile::Bootstrap, &state)?;
+        }
+    } else if edit.changed() {
+        writeln!(out, "Configuration, pins, history and logs stay; `si uninstall --purge` removes them.")?;
+    }
+    if plugin {
+        writeln!(terminal.err, "The plugin is still enabled: /plugin uninstall session-intelligence removes it.")?;
+    }
+    Ok(())
 }

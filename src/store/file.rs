@@ -202,6 +202,11 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Removes a file, or a folder with everything in it; links inside are removed, never followed.
+pub fn remove_all(path: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir()) { fs::remove_dir_all(path) } else { remove(path) }
+}
+
 /// Renames a file (rotation, setting aside); never across folders of different owners.
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)

@@ -9,6 +9,7 @@ pub mod file;
 pub mod key;
 pub mod records;
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -91,6 +92,25 @@ pub enum StateFile<'a> {
     /// `{C}/settings.json`: the client's and the user's; only our entries in it are ours.
     Settings,
 }
+
+/// How the names of all files of ours in the temp folder begin.
+const TEMP_NAMES: [&str; 15] = [
+    "claude-token-budget-",
+    "claude-tool-count-",
+    "claude-tool-seen-",
+    "claude-tool-archive-",
+    "claude-compact-state-",
+    "claude-compact-snapshot-",
+    "claude-compact-prefix-",
+    "claude-task-change-",
+    "claude-ctx-shape-",
+    "claude-git-",
+    "claude-cost-",
+    "claude-health-",
+    "claude-usage-cache-",
+    "claude-usage-lock-",
+    "claude-context-window-",
+];
 
 /// Who may own the name of a file: ours alone, or the user too, who may keep it as a link to elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -242,6 +262,42 @@ impl<'e> Store<'e> {
     /// The content as a decimal integer within `range`; none otherwise.
     pub fn read_count(&self, state: StateFile<'_>, range: std::ops::RangeInclusive<u64>) -> Option<u64> {
         parse_count(&self.read(state)?, &range)
+    }
+
+    /// Every file of ours that exists, for removing them all: the temp files of all sessions of this user, and what lies
+    /// in the configuration folder, except session-context.md, whose words are the user's and Claude's. Lock files are
+    /// not among them: another process may be waiting for one.
+    pub fn own_files(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut list = |folder: PathBuf, wanted: &dyn Fn(&str) -> bool| {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                let own = entry.metadata().is_ok_and(|meta| meta.uid() == rustix::process::geteuid().as_raw());
+                if own && entry.file_name().to_str().is_some_and(wanted) {
+                    found.push(entry.path());
+                }
+            }
+        };
+        list(self.env.tmp.clone(), &|name| {
+            TEMP_NAMES.iter().any(|prefix| name.starts_with(prefix)) && !name.ends_with(".lock")
+        });
+        if let Some(claude) = &self.env.claude_dir {
+            // With what was set aside of them as damaged.
+            let is = |name: &str, file: &str| {
+                name.strip_prefix(file).is_some_and(|end| end.is_empty() || end.starts_with(".corrupt."))
+            };
+            list(claude.clone(), &|name| {
+                ["session-intelligence.json", ".si-bootstrap-state", "smartcompact"].iter().any(|file| is(name, file))
+            });
+            list(claude.join("logs"), &|name| {
+                ["compact-history.jsonl", "adaptive-zones-announced.json"].iter().any(|file| is(name, file))
+                    || name.starts_with("session-intel-")
+            });
+            list(claude.join("session-data"), &|name| is(name, "compaction-log.txt"));
+            for project in std::fs::read_dir(claude.join("projects")).into_iter().flatten().flatten() {
+                list(project.path(), &|name| is(name, ".si-handoff.json"));
+            }
+        }
+        found
     }
 
     /// Takes the file's lock, waiting at most [`PATIENCE`].
@@ -419,5 +475,55 @@ mod tests {
         let store = Store::new(&env);
         assert_eq!(store.read(StateFile::Config), None);
         assert!(store.append(StateFile::History, "{}").is_err());
+    }
+
+    #[test]
+    fn everything_of_ours_is_found_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::for_tests(dir.path());
+        let (store, sid) = (Store::new(&env), Sid::new("s"));
+        use StateFile::*;
+        let all = [
+            TokenBudget(&sid),
+            ToolCount(&sid),
+            ToolSeen(&sid),
+            ZoneState(&sid),
+            TaskChange(&sid),
+            Shape(&sid),
+            Rollup(&sid),
+            SessionAnchor(&sid),
+            Snapshot(&sid),
+            Prefix("aa"),
+            Anchors("aa"),
+            Totals(&sid),
+            TotalsSinceCompact(&sid),
+            Health("x"),
+            QuotaCache,
+            QuotaLock,
+            ArchiveIndex(&sid),
+            ContextWindow(&sid),
+            WorkTree("aa"),
+            Config,
+            Bootstrap,
+            History,
+            ZonesAnnounced,
+            CompactionLog,
+            Handoff("-p"),
+            Pins(&sid),
+        ];
+        let theirs = [LegacyConfig, Deploy, SessionContext("-p"), Settings];
+        for state in all.iter().chain(&theirs) {
+            store.write(*state, b"x").unwrap();
+        }
+        let found = store.own_files();
+        for state in all {
+            let path = state.path(&env).unwrap();
+            assert!(found.iter().any(|own| path.starts_with(own)), "{} is missing", path.display());
+        }
+        for state in theirs {
+            assert!(!found.contains(&state.path(&env).unwrap()));
+        }
+        assert!(!found.iter().any(|path| path.extension().is_some_and(|end| end == "lock")));
+        assert_eq!(found.len(), all.len());
     }
 }

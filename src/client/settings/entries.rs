@@ -34,6 +34,11 @@ const HOOKS: [Hook; 4] = [
     },
 ];
 
+/// The events that are registered.
+pub fn events() -> [&'static str; 4] {
+    HOOKS.map(|hook| hook.event)
+}
+
 /// Scripts of the JavaScript originals that were registered as hooks.
 const ORIGINAL_HOOKS: [&str; 6] = [
     "si-bootstrap.js",
@@ -182,14 +187,13 @@ pub fn register(env: &Env, settings: &mut Document, exe: &Path) -> Result<bool> 
     Ok(originals.contains(&Owner::Original))
 }
 
-/// Takes all hooks of ours out, and those of the originals too when `originals` says so. Returns how many went.
-pub fn unregister(env: &Env, settings: &mut Document, originals: bool) -> usize {
+/// Takes all hooks of ours out, and those of the originals too when `originals` says so. Returns whose went.
+pub fn unregister(env: &Env, settings: &mut Document, originals: bool) -> Vec<Owner> {
     remove_where(env, settings, |place| match place.owner {
         Owner::Ours => true,
         Owner::Original => originals,
         Owner::User => false,
     })
-    .len()
 }
 
 /// Whether an entry of ours is registered for `event`.

@@ -151,6 +151,11 @@ pub fn give_back(env: &Env, settings: &mut Document, state: &mut State) -> Resul
     Ok(ours)
 }
 
+/// The command that stood there before ours; none where there was none.
+pub fn former(state: &State) -> Option<String> {
+    state.get(PREV)?.as_str().filter(|command| !command.is_empty()).map(str::to_owned)
+}
+
 /// What [`wire`] did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wiring {

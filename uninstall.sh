@@ -1,0 +1,27 @@
+#!/bin/sh
+# Takes si out of Claude Code and removes the program, its completions and its manual page.
+#
+#   ./uninstall.sh [--purge] [--dry-run]    --purge removes si's own files too: configuration, pins, history, logs
+#
+# PREFIX as for install.sh. Safe to run again.
+set -eu
+
+say() { printf 'uninstall.sh: %s\n' "$*" >&2; }
+fail() { say "$*"; exit 1; }
+
+[ -n "${PREFIX:-}${HOME:-}" ] || fail "there is no home folder: set HOME, or PREFIX to where si was installed."
+prefix=${PREFIX:-$HOME/.local}
+case $prefix in /*) ;; *) prefix=$PWD/$prefix ;; esac
+
+if [ ! -x "$prefix/bin/si" ]; then
+    say "there is no $prefix/bin/si: nothing to do. If it was installed elsewhere, name the place with PREFIX=…"
+    exit 0
+fi
+"$prefix/bin/si" uninstall "$@" || fail "$prefix/bin/si stays until this is settled."
+case " $* " in *" --dry-run "* | *" --help "* | *" -h "*) exit 0 ;; esac
+rm -f "$prefix/bin/si" \
+    "$prefix/share/bash-completion/completions/si" \
+    "$prefix/share/zsh/site-functions/_si" \
+    "$prefix/share/fish/vendor_completions.d/si.fish" \
+    "$prefix/share/man/man1/si.1"
+say "removed $prefix/bin/si, its completions and its manual page"
