@@ -73,9 +73,11 @@ impl<'a> Payload<'a> {
         self.first_str(&["tool_name", "toolName"])
     }
 
-    /// The tool call's id.
+    /// The tool call's id; one that is a number counts too.
     pub fn tool_use_id(&self) -> Option<Cow<'a, str>> {
-        self.first_str(&["tool_use_id", "toolUseId", "tool_call_id"])
+        let keys = ["tool_use_id", "toolUseId", "tool_call_id"];
+        let number = || keys.iter().find_map(|key| self.0.get(key).filter(|raw| raw.f64().is_some()));
+        self.first_str(&keys).or_else(|| number().map(|raw| Cow::Borrowed(raw.text())))
     }
 
     /// The tool's input, raw.

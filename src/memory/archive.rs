@@ -1,11 +1,357 @@
 //! The tool-response archive: big results, kept as readable text so that they can be replayed after a compaction.
+//!
+//! Each session has a folder with one record per response and an index, oldest first. What is small, secret or a
+//! picture is not kept; over the cap the least recently used goes, past its time everything does.
+
+pub mod body;
+
+use std::path::PathBuf;
 
 use anyhow::Result;
+use memchr::memmem;
+use serde_json::json;
 
+use crate::client::json::Raw;
+use crate::client::payload::Payload;
+use crate::config::ToolArchive;
+use crate::env::Env;
 use crate::hooks::Call;
+use crate::store::records::archive::{ArchiveRow, Archived};
+use crate::store::{Guard, Sid, StateFile, Store, file, key};
+use crate::watch::glob::Globs;
+use crate::watch::shape;
+use body::Body;
+
+/// Name of a session's folder, without its id.
+const FOLDER: &str = "claude-tool-archive-";
+/// The longest id that names a file.
+const ID_CHARS: usize = 64;
+/// Length of a preview, in UTF-16 units.
+const PREVIEW: usize = 160;
+const DAY_MS: f64 = 86_400_000.0;
+
+/// One tool response.
+#[derive(Debug, Clone)]
+pub struct Response<'a> {
+    /// The tool call's id, as the client wrote it.
+    pub id: &'a str,
+    /// The tool's name.
+    pub tool: &'a str,
+    /// The tool's input.
+    pub input: Option<Raw<'a>>,
+    /// The readable text.
+    pub body: Body<'a>,
+}
 
 /// Archives the response of one tool call, if it is large enough and holds no secret. Counted once for each
 /// `tool_use_id`, however often the hook fires. What goes wrong is for the caller to log; the call itself is unharmed.
-pub fn store_response(_call: &Call<'_>) -> Result<()> {
+pub fn store_response(call: &Call<'_>) -> Result<()> {
+    let (config, payload) = (&call.config.tool_archive, call.payload);
+    let (Some(id), Some(response)) = (payload.tool_use_id(), response(payload)) else { return Ok(()) };
+    if !config.enabled || response.text().len() < config.threshold_chars {
+        return Ok(());
+    }
+    let Some(body) = Body::of(response) else { return Ok(()) };
+    if is_secret(call) {
+        call.log.debug("tool-archive", "not archived: shape.dropGlobs", json!({"id": id}));
+        return Ok(());
+    }
+    let tool = payload.tool_name().unwrap_or_default();
+    let response = Response { id: &id, tool: &tool, input: payload.tool_input(), body };
+    if let Some(path) = save(call.env, &call.store, &call.sid, config, &response)? {
+        call.log.debug("tool-archive", "archived", json!({"id": id, "tool": tool, "path": path}));
+    }
     Ok(())
 }
+
+/// The response of a call: of several spellings the first that is there, be it null.
+pub fn response<'a>(payload: &Payload<'a>) -> Option<Raw<'a>> {
+    let spellings = ["tool_response", "tool_output", "output", "result"];
+    let present = |name: &str| payload.object().iter().filter(|(key, _)| *key == name).last().map(|(_, value)| value);
+    spellings.into_iter().find_map(present)
+}
+
+/// Whether the call touched what `shape.dropGlobs` keeps secret: by its path, or by a word of its command.
+fn is_secret(call: &Call<'_>) -> bool {
+    let Some(input) = call.payload.tool_input().and_then(Raw::object) else { return false };
+    let anchor = shape::anchor(call.store, &call.sid).map(|anchor| PathBuf::from(anchor.cwd));
+    let base = anchor.or_else(|| call.payload.cwd()).unwrap_or_default();
+    let config = call.config.for_project(&base);
+    let globs = Globs::new(&config.shape.drop_globs);
+    let base = base.to_str();
+    let path = ["file_path", "path", "notebook_path"].into_iter().filter_map(|key| input.str(key));
+    path.into_iter().any(|path| globs.hit_path(&path, base))
+        || input.str("command").is_some_and(|command| globs.hit_command(&command, base))
+}
+
+/// Archives a response; none when it is too small, has no id, or is there already.
+pub fn save(
+    env: &Env,
+    store: &Store<'_>,
+    sid: &Sid,
+    limits: &ToolArchive,
+    response: &Response<'_>,
+) -> Result<Option<PathBuf>> {
+    let Some(id) = file_id(response.id) else { return Ok(None) };
+    let body = &response.body;
+    let least = limits.threshold_chars.max(1);
+    let chars = if body.bytes() < least { 0 } else { body.units() };
+    if chars < least {
+        return Ok(None);
+    }
+    let mut record = record(env, sid, &id, chars, response);
+    let guard = store.lock(StateFile::ArchiveIndex(sid))?;
+    let index = Index::read(&guard.store(), sid);
+    let name = match index.place(&id, response.id) {
+        Place::Free(name) => name,
+        // The hook fired twice, as plugin and from the settings.
+        Place::Taken(name) if is_there(store, sid, &name) => return Ok(None),
+        Place::Taken(name) => {
+            guard.write(StateFile::Archived(sid, &name), &record)?;
+            return Ok(store.path(StateFile::Archived(sid, &name)));
+        }
+    };
+    if name != id {
+        record = self::record(env, sid, &name, chars, response);
+    }
+    guard.write(StateFile::Archived(sid, &name), &record)?;
+    let row = ArchiveRow {
+        raw_id: (name != response.id).then(|| response.id.to_string()),
+        id: name.clone(),
+        t: env.now_ms,
+        tool: response.tool.into(),
+        chars: chars as i64,
+        preview: body.preview(PREVIEW),
+        ..ArchiveRow::default()
+    };
+    index.add(&guard, sid, &row, limits, env.now_ms)?;
+    Ok(store.path(StateFile::Archived(sid, &name)))
+}
+
+/// The record's JSON, in the key order of the JavaScript original.
+fn record(env: &Env, sid: &Sid, id: &str, chars: usize, response: &Response<'_>) -> Vec<u8> {
+    let input = response.input.map_or("null".into(), |input| body::strict(input.text()));
+    let text = |text: &str| serde_json::Value::from(text).to_string();
+    let head = format!(
+        "{{\"id\":{},\"sid\":{},\"tool\":{},\"tool_input\":{input},\"t\":{},\"chars\":{chars},\"body\":",
+        text(id),
+        text(sid.as_str()),
+        text(response.tool),
+        env.now_ms,
+    );
+    // The escaped text is at most a little longer than what the payload held, so nothing is moved while it grows.
+    let mut out = Vec::with_capacity(head.len() + response.body.bytes() + 64);
+    out.extend_from_slice(head.as_bytes());
+    response.body.write_json(&mut out);
+    out.push(b'}');
+    out
+}
+
+/// The id as a file name: only `[A-Za-z0-9_-]`, at most 64 characters; none when nothing is left.
+pub fn file_id(raw: &str) -> Option<String> {
+    let mut id = key::clean(raw, usize::MAX)?;
+    id.truncate(ID_CHARS);
+    Some(id)
+}
+
+/// One entry of a listing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Its row in the index.
+    pub row: ArchiveRow,
+    /// Whether its record is gone.
+    pub missing: bool,
+}
+
+/// What a session's archive holds, oldest first.
+pub fn list(store: &Store<'_>, sid: &Sid) -> Vec<Entry> {
+    let mut rows: Vec<ArchiveRow> = Vec::new();
+    for (_, row) in Index::read(store, sid).rows() {
+        rows.retain(|earlier| earlier.id != row.id);
+        rows.push(row);
+    }
+    rows.sort_by_key(|row| row.t);
+    rows.into_iter().map(|row| Entry { missing: !is_there(store, sid, &row.id), row }).collect()
+}
+
+fn is_there(store: &Store<'_>, sid: &Sid, name: &str) -> bool {
+    let path = store.path(StateFile::Archived(sid, name)).filter(|_| is_file_id(name));
+    path.is_some_and(|path| path.symlink_metadata().is_ok_and(|meta| meta.is_file()))
+}
+
+/// Whether a name can be that of a record: an index that another hand wrote may hold anything.
+fn is_file_id(name: &str) -> bool {
+    file_id(name).as_deref() == Some(name)
+}
+
+/// Reads a record by its id, raw or cleaned; none when it is not there or not whole. What is read counts as used.
+pub fn read(env: &Env, store: &Store<'_>, sid: &Sid, id: &str) -> Option<Archived> {
+    let cleaned = file_id(id)?;
+    let by_raw =
+        Index::read(store, sid).rows().find(|(_, row)| row.raw_id.as_deref() == Some(id)).map(|(_, row)| row.id);
+    let name = by_raw.filter(|name| is_file_id(name)).unwrap_or(cleaned);
+    let bytes = store.read(StateFile::Archived(sid, &name))?;
+    let record = serde_json::from_slice(&bytes).ok()?;
+    mark_used(env, store, sid, &name);
+    Some(record)
+}
+
+/// Notes that an entry was used, so that it is evicted late. A listing that is busy or read-only just keeps its order.
+fn mark_used(env: &Env, store: &Store<'_>, sid: &Sid, name: &str) {
+    if !Index::read(store, sid).rows().any(|(_, row)| row.id == name) {
+        return;
+    }
+    let Ok(guard) = store.lock(StateFile::ArchiveIndex(sid)) else { return };
+    let index = Index::read(&guard.store(), sid);
+    let mut text = String::with_capacity(index.text.len() + 32);
+    for (line, mut row) in index.rows() {
+        if row.id == name {
+            row.used = Some(env.now_ms);
+            text.push_str(&serde_json::to_string(&row).unwrap_or_else(|_| line.to_string()));
+        } else {
+            text.push_str(line);
+        }
+        text.push('\n');
+    }
+    let _ = guard.write(StateFile::ArchiveIndex(sid), text.as_bytes());
+}
+
+/// Removes what is older than `ttl_days` from a session's archive, records without a row included; returns how many.
+pub fn prune(env: &Env, store: &Store<'_>, sid: &Sid, ttl_days: f64) -> Result<usize> {
+    let Some(folder) = store.path(StateFile::ArchiveIndex(sid)).and_then(|path| path.parent().map(PathBuf::from))
+    else {
+        return Ok(0);
+    };
+    if ttl_days <= 0.0 || !folder.is_dir() {
+        return Ok(0);
+    }
+    let guard = store.lock(StateFile::ArchiveIndex(sid))?;
+    let index = Index::read(&guard.store(), sid);
+    let oldest = env.now_ms - (ttl_days * DAY_MS) as i64;
+    let (kept, gone): (Vec<_>, Vec<_>) = index.rows().partition(|(_, row)| row.t >= oldest);
+    let mut removed = 0;
+    if !gone.is_empty() {
+        rewrite(&guard, sid, &kept, None)?;
+        removed += drop_records(&guard, sid, gone.iter().map(|(_, row)| row), &kept)?;
+    }
+    for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(id) = name.strip_suffix(".json").filter(|id| is_file_id(id)) else { continue };
+        let changed = entry.metadata().ok().and_then(|meta| meta.modified().ok());
+        let changed = changed.and_then(|when| when.duration_since(std::time::UNIX_EPOCH).ok());
+        let old = changed.is_some_and(|since| (since.as_millis() as i64) < oldest);
+        if old && !kept.iter().any(|(_, row)| row.id == id) && guard.remove(StateFile::Archived(sid, id)).is_ok() {
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+/// The sessions of this user that have an archive, the most recently used first.
+pub fn sessions(env: &Env) -> Vec<Sid> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(&env.tmp).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(id) = name.to_str().and_then(|name| name.strip_prefix(FOLDER)) else { continue };
+        let sid = Sid::new(id);
+        let Ok(meta) = entry.path().symlink_metadata() else { continue };
+        if sid.as_str() == id && meta.is_dir() && file::is_own(&meta) {
+            found.push((meta.modified().ok(), sid));
+        }
+    }
+    found.sort_by(|one, two| two.cmp(one));
+    found.into_iter().map(|(_, sid)| sid).collect()
+}
+
+/// Where an entry belongs.
+enum Place {
+    /// Under this name, which no other call has.
+    Free(String),
+    /// The call has this name already.
+    Taken(String),
+}
+
+/// The text of an index.
+struct Index {
+    text: String,
+}
+
+impl Index {
+    fn read(store: &Store<'_>, sid: &Sid) -> Index {
+        Index { text: store.read_text(StateFile::ArchiveIndex(sid)).unwrap_or_default() }
+    }
+
+    /// The rows with their lines; a torn line is passed over.
+    fn rows(&self) -> impl Iterator<Item = (&str, ArchiveRow)> {
+        let parse = |line: &'_ str| serde_json::from_str::<ArchiveRow>(line).ok().filter(|row| !row.id.is_empty());
+        self.text.lines().filter_map(move |line| Some((line, parse(line)?)))
+    }
+
+    /// The name for a call's record. Ids that differ only in characters that a name cannot have stay apart.
+    fn place(&self, id: &str, raw: &str) -> Place {
+        let owner = |name: &str| {
+            memmem::find(self.text.as_bytes(), name.as_bytes())?;
+            let row = self.rows().find(|(_, row)| row.id == name)?.1;
+            Some(row.raw_id.unwrap_or(row.id))
+        };
+        match owner(id) {
+            None => Place::Free(id.into()),
+            Some(other) if other == raw => Place::Taken(id.into()),
+            Some(_) => {
+                let start = &id[..id.len().min(ID_CHARS - 17)];
+                let name = format!("{start}-{}", key::sha256_hex(raw.as_bytes(), 16));
+                if owner(&name).is_some() { Place::Taken(name) } else { Place::Free(name) }
+            }
+        }
+    }
+
+    /// Adds a row, and drops what is past its time or over the cap. Rows are dated in order, so usually a look at the
+    /// first one is enough, and the row is appended.
+    fn add(&self, guard: &Guard<'_>, sid: &Sid, row: &ArchiveRow, limits: &ToolArchive, now_ms: i64) -> Result<()> {
+        let oldest = if limits.ttl_days > 0.0 { now_ms - (limits.ttl_days * DAY_MS) as i64 } else { i64::MIN };
+        let cap = if limits.max_per_session > 0 { limits.max_per_session } else { usize::MAX };
+        let count = self.text.lines().count();
+        if count < cap && self.rows().next().is_none_or(|(_, first)| first.t >= oldest) {
+            return guard.append(StateFile::ArchiveIndex(sid), &serde_json::to_string(row)?);
+        }
+        let (mut kept, mut gone): (Vec<_>, Vec<_>) = self.rows().partition(|(_, row)| row.t >= oldest);
+        while kept.len() + 1 > cap {
+            let used = |row: &ArchiveRow| row.used.unwrap_or(0).max(row.t);
+            let Some(least) = (0..kept.len()).min_by_key(|at| used(&kept[*at].1)) else { break };
+            gone.push(kept.remove(least));
+        }
+        rewrite(guard, sid, &kept, Some(row))?;
+        kept.push(("", row.clone()));
+        drop_records(guard, sid, gone.iter().map(|(_, row)| row), &kept)?;
+        Ok(())
+    }
+}
+
+fn rewrite(guard: &Guard<'_>, sid: &Sid, kept: &[(&str, ArchiveRow)], new: Option<&ArchiveRow>) -> Result<()> {
+    let mut text: String = kept.iter().flat_map(|(line, _)| [*line, "\n"]).collect();
+    if let Some(row) = new {
+        text.push_str(&serde_json::to_string(row)?);
+        text.push('\n');
+    }
+    guard.write(StateFile::ArchiveIndex(sid), text.as_bytes())
+}
+
+/// Removes the records of dropped rows, unless a row that stays names the same one; returns how many.
+fn drop_records<'r>(
+    guard: &Guard<'_>,
+    sid: &Sid,
+    gone: impl Iterator<Item = &'r ArchiveRow>,
+    kept: &[(&str, ArchiveRow)],
+) -> Result<usize> {
+    let mut removed = 0;
+    for row in gone {
+        if is_file_id(&row.id) && !kept.iter().any(|(_, other)| other.id == row.id) {
+            guard.remove(StateFile::Archived(sid, &row.id))?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+#[cfg(test)]
+mod tests;

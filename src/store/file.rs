@@ -60,7 +60,12 @@ fn read_bounded(file: File, max: u64) -> io::Result<Option<Vec<u8>>> {
 
 fn own_regular(file: &File) -> io::Result<bool> {
     let meta = file.metadata()?;
-    Ok(meta.is_file() && meta.uid() == rustix::process::geteuid().as_raw())
+    Ok(meta.is_file() && is_own(&meta))
+}
+
+/// Whether a file or folder belongs to this user.
+pub fn is_own(meta: &fs::Metadata) -> bool {
+    meta.uid() == rustix::process::geteuid().as_raw()
 }
 
 fn absent(error: &io::Error) -> bool {
