@@ -1,1 +1,270 @@
-//! (to come) phase.
+//! Phase events: a tool call that committed, pushed, or moved a pull request along.
+
+use crate::client::json::{Object, Raw};
+
+/// What a call did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// A commit, a tag, a merge, a rebase that went on.
+    Commit,
+    /// A push.
+    Push,
+    /// A pull request made, approved, merged or closed.
+    Pr,
+}
+
+/// How much of an output is looked at, in bytes from its start and from its end: git reports last.
+const LOOKED_AT: usize = 64 << 10;
+
+impl Phase {
+    /// The name in the shape log.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Commit => "commit",
+            Phase::Push => "push",
+            Phase::Pr => "pr",
+        }
+    }
+}
+
+/// The phase event of a call: from its command, else from what the client says about it, else from its output.
+///
+/// Only a shell command can be one (`Bash`, as the client spells it, or `bash`).
+pub fn of_call(tool: &str, input: Option<Raw<'_>>, response: Option<Raw<'_>>) -> Option<Phase> {
+    if !matches!(tool, "Bash" | "bash") {
+        return None;
+    }
+    let command = input.and_then(Raw::object).and_then(|input| input.str("command"));
+    if let Some(phase) = command.as_deref().and_then(of_command) {
+        return Some(phase);
+    }
+    let response = response?;
+    if let Some(text) = response.str() {
+        return of_output(&text);
+    }
+    let Some(object) = response.object() else {
+        // A list of content blocks, or anything else: its JSON text is searched as one line.
+        return of_output(response.text());
+    };
+    of_operation(&object).or_else(|| of_output(&object.str("stdout")?)).or_else(|| of_output(&object.str("stderr")?))
+}
+
+/// From the `gitOperation` that the client adds to the results of git commands: an object with a key per thing done.
+fn of_operation(response: &Object<'_>) -> Option<Phase> {
+    let operation = response.get("gitOperation")?.object()?;
+    let merged = || matches!(operation.at(&["branch", "action"])?.str()?.as_ref(), "merged" | "rebased").then_some(());
+    if operation.get("pr").is_some() {
+        Some(Phase::Pr)
+    } else if operation.get("push").is_some() {
+        Some(Phase::Push)
+    } else {
+        (operation.get("commit").is_some() || merged().is_some()).then_some(Phase::Commit)
+    }
+}
+
+/// From a command line: any of its commands may be one.
+pub fn of_command(command: &str) -> Option<Phase> {
+    commands(command).into_iter().find_map(|words| of_words(&words))
+}
+
+/// The words of each command of a command line, cut at `;`, `&`, `|` and line ends outside of quotes, assignments and
+/// git's own options before the subcommand left out. What stands in quotes, in a comment or in a here-document is text.
+fn commands(line: &str) -> Vec<Vec<String>> {
+    let mut commands = vec![Vec::new()];
+    let mut word = String::new();
+    let mut in_word = false;
+    let mut quote = None;
+    let mut heredoc: Option<String> = None;
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (Some('"'), '\\') => word.extend(chars.next()),
+            (Some(_), c) => word.push(c),
+            (None, '\'' | '"') => (quote, in_word) = (Some(c), true),
+            (None, '\\') => match chars.next() {
+                Some('\n') | None => {}
+                Some(c) => {
+                    word.push(c);
+                    in_word = true;
+                }
+            },
+            (None, '#') if !in_word => while chars.next_if(|c| *c != '\n').is_some() {},
+            (None, '<') if chars.next_if_eq(&'<').is_some() => {
+                chars.next_if_eq(&'-');
+                while chars.next_if(|c| *c == ' ').is_some() {}
+                let mut end = String::new();
+                while let Some(c) = chars.next_if(|c| !c.is_whitespace() && !";&|<>()".contains(*c)) {
+                    end.push(c);
+                }
+                heredoc = Some(end.trim_matches(['\'', '"', '\\']).to_string()).filter(|end| !end.is_empty());
+            }
+            (None, c) if c.is_whitespace() || ";&|".contains(c) => {
+                if in_word || !word.is_empty() {
+                    commands.last_mut().expect("never empty").push(std::mem::take(&mut word));
+                }
+                in_word = false;
+                if c == '\n'
+                    && let Some(end) = heredoc.take()
+                {
+                    skip_heredoc(&mut chars, &end);
+                }
+                if ";&|\n".contains(c) {
+                    commands.push(Vec::new());
+                }
+            }
+            (None, c) => {
+                word.push(c);
+                in_word = true;
+            }
+        }
+    }
+    if in_word {
+        commands.last_mut().expect("never empty").push(word);
+    }
+    commands
+}
+
+fn skip_heredoc(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, end: &str) {
+    let mut line = String::new();
+    for c in chars.by_ref() {
+        if c != '\n' {
+            line.push(c);
+        } else if line.trim() == end {
+            return;
+        } else {
+            line.clear();
+        }
+    }
+}
+
+fn of_words(words: &[String]) -> Option<Phase> {
+    let mut words = words.iter().map(String::as_str).skip_while(|word| is_assignment(word));
+    match words.next()? {
+        "git" => {
+            let mut subcommand = words.next()?;
+            // Options of git itself; those that take a value swallow the next word.
+            while subcommand.starts_with('-') {
+                if matches!(subcommand, "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace") {
+                    words.next();
+                }
+                subcommand = words.next()?;
+            }
+            match subcommand {
+                "commit" | "tag" | "merge" => Some(Phase::Commit),
+                "rebase" if words.any(|word| word == "--continue") => Some(Phase::Commit),
+                "push" => Some(Phase::Push),
+                _ => None,
+            }
+        }
+        "gh" if words.next() == Some("pr") => match words.next()? {
+            "create" | "merge" | "close" => Some(Phase::Pr),
+            "review" if words.any(|word| matches!(word, "--approve" | "-a")) => Some(Phase::Pr),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn is_assignment(word: &str) -> bool {
+    let name = word.split_once('=').map_or("", |(name, _)| name);
+    !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// From an output: a push line first, then a pull request's address, then a commit line.
+pub fn of_output(text: &str) -> Option<Phase> {
+    let head = crate::text::cut_utf16(text, LOOKED_AT);
+    let tail_at = text.len().saturating_sub(LOOKED_AT).max(head.len());
+    let tail_at = (tail_at..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    [&text[tail_at..], head].into_iter().find_map(of_part)
+}
+
+fn of_part(text: &str) -> Option<Phase> {
+    let mut found = None;
+    for line in text.lines() {
+        if is_push(line) {
+            return Some(Phase::Push);
+        }
+        if is_commit(line) {
+            found.get_or_insert(Phase::Commit);
+        }
+        if is_pull_request(line) {
+            found = Some(Phase::Pr);
+        }
+    }
+    found
+}
+
+/// `To <remote>`: an ssh or https address, or a host of GitHub or GitLab.
+fn is_push(line: &str) -> bool {
+    let Some((word, remote)) = line.split_once([' ', '\t']) else { return false };
+    let remote = remote.trim_start().to_ascii_lowercase();
+    let host = remote.split([':', '/']).next().unwrap_or("");
+    word.eq_ignore_ascii_case("to")
+        && (["git@", "https://", "http://", "ssh://", "git://"].iter().any(|scheme| remote.starts_with(scheme))
+            || matches!(host.rsplit('@').next(), Some("github.com" | "gitlab.com")))
+}
+
+/// `[branch 1a2b3c4] subject`, as git prints after a commit.
+fn is_commit(line: &str) -> bool {
+    let Some((inside, _)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) else { return false };
+    let Some((branch, id)) = inside.rsplit_once(' ') else { return false };
+    let hex = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);
+    !branch.is_empty() && (7..=40).contains(&id.len()) && id.bytes().all(hex)
+}
+
+fn is_pull_request(line: &str) -> bool {
+    if line.contains("Merge pull request #") {
+        return true;
+    }
+    let Some((_, rest)) = line.split_once("://github.com/") else { return false };
+    let mut parts = rest.split('/');
+    let named =
+        parts.next().is_some_and(|owner| !owner.is_empty()) && parts.next().is_some_and(|repo| !repo.is_empty());
+    named && parts.next() == Some("pull") && parts.next().is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(command: &str, response: &str) -> Option<Phase> {
+        let input = serde_json::json!({ "command": command }).to_string();
+        of_call("Bash", Some(Raw::new(&input)), Some(Raw::new(response)))
+    }
+
+    #[test]
+    fn a_command_counts_wherever_it_stands_in_the_line() {
+        for (command, phase) in [
+            ("git add . && git commit -m 'x; git push'", Some(Phase::Commit)),
+            ("cd x && git push", Some(Phase::Push)),
+            ("git -C x commit -m y", Some(Phase::Commit)),
+            ("GIT_EDITOR=true git commit", Some(Phase::Commit)),
+            ("gh pr review 12 --approve", Some(Phase::Pr)),
+            ("gh pr review 12 --comment", None),
+            ("git rebase --continue-foo", None),
+            ("git rebase --abort; git rebase --continue", Some(Phase::Commit)),
+            ("git commit-tree abc", None),
+            ("git committed", None),
+            ("git tagger", None),
+            ("echo 'git commit'", None),
+            ("cat <<EOF\ngit push\nEOF\nls", None),
+            ("cat <<'EOF' > f\ngit push\nEOF\ngit commit -m x", Some(Phase::Commit)),
+            ("ls # git push", None),
+        ] {
+            assert_eq!(of_command(command), phase, "{command}");
+        }
+    }
+
+    #[test]
+    fn the_output_counts_as_the_client_sends_it() {
+        let bash = |stdout: &str, stderr: &str| serde_json::json!({"stdout": stdout, "stderr": stderr}).to_string();
+        assert_eq!(call("make", &bash("[main 1a2b3c4] x", "")), Some(Phase::Commit));
+        assert_eq!(call("make", &bash("x", "To github.com:a/b\n   1..2  main -> main")), Some(Phase::Push));
+        assert_eq!(call("make", &bash("x\nhttps://github.com/a/b/pull/7", "")), Some(Phase::Pr));
+        assert_eq!(call("make", &bash("nothing", "")), None);
+        assert_eq!(call("make", r#"{"stdout":"","gitOperation":{"commit":{"sha":"1a2b3c4"}}}"#), Some(Phase::Commit));
+    }
+}

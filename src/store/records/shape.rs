@@ -94,3 +94,15 @@ pub struct SessionAnchor {
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
+
+impl Rollup {
+    /// The roots by name; nonsense in the file reads as zero.
+    pub fn each(&self) -> impl Iterator<Item = (String, RolledRoot)> {
+        self.roots.iter().map(|(name, root)| (name.clone(), serde_json::from_value(root.clone()).unwrap_or_default()))
+    }
+
+    /// Sets one root.
+    pub fn put(&mut self, name: &str, root: &RolledRoot) {
+        self.roots.insert(name.into(), serde_json::to_value(root).unwrap_or_default());
+    }
+}
