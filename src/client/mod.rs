@@ -3,6 +3,7 @@
 
 pub mod json;
 pub mod json_edit;
+pub mod json_len;
 mod lines;
 pub mod payload;
 pub mod pricing;

@@ -85,9 +85,10 @@ impl<'a> Payload<'a> {
         ["tool_input", "toolInput", "input"].iter().find_map(|key| self.0.get(key))
     }
 
-    /// The tool's result, raw: `tool_response`, else the older spellings.
+    /// The tool's result, raw: `tool_response`, else the older spellings; one that holds nothing is passed over.
     pub fn tool_response(&self) -> Option<Raw<'a>> {
-        ["tool_response", "tool_output", "output", "result"].iter().find_map(|key| self.0.get(key))
+        let filled = |raw: &Raw<'_>| !matches!(raw.text(), "\"\"" | "0" | "false");
+        ["tool_response", "tool_output", "output", "result"].iter().find_map(|key| self.0.get(key).filter(filled))
     }
 
     /// Whether a subagent made the call: its input and output are not in the main context.

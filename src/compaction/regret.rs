@@ -1,13 +1,201 @@
-//! Watching the calls after a compaction: touches of what was dropped are regret.
+//! Watching the calls after a compaction: touches of what was dropped are regret, touches of what was kept are proof.
+//! When the window closes, the sums are stamped into the history, from which zones and guidance learn.
+
+use std::path::Path;
 
 use anyhow::Result;
+use serde_json::{Map, Value, json};
 
-use crate::store::records::compaction_log::Snapshot;
+use super::history;
+use crate::client::json::{Object, Raw};
+use crate::client::transcript;
+use crate::client::usage::Usage;
+use crate::env::parse_iso;
+use crate::store::records::compaction_log::{Hit, Snapshot};
 use crate::store::{Guard, Sid, StateFile};
+use crate::text;
+use crate::watch::phase;
+
+/// Calls of the main conversation that a window holds.
+const WINDOW_CALLS: i64 = 30;
+/// How long it stays open.
+const WINDOW_MS: i64 = 30 * 60 * 1000;
+/// How much less a touch of a warm directory weighs.
+const SOFT: f64 = 0.5;
+/// How far from its end a transcript is searched for the first turn after the compaction.
+const TURN_WITHIN: u64 = 4 << 20;
+
+/// What a call did to an open window.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Outcome {
+    /// Which band it touched, and how much that weighs.
+    pub hit: Option<(Band, f64)>,
+    /// Whether the window is closed: by this call, or since there is none.
+    pub closed: bool,
+}
+
+/// A band of the last compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Band {
+    /// It was listed as safe to drop: hard regret.
+    Dropped,
+    /// It was of middling recency: soft regret.
+    Warm,
+    /// It was listed as still in use.
+    Hot,
+}
+
+/// How much a touch weighs by what was done: looking at it again counts most, tidying up least.
+pub fn weight(tool: &str, input: Option<Raw<'_>>) -> f64 {
+    match tool {
+        "Read" => 1.0,
+        "Grep" | "Glob" => 0.7,
+        "Edit" | "Write" | "NotebookEdit" => 0.3,
+        "Bash" => {
+            let command = input.and_then(Raw::object).and_then(|input| input.str("command")).unwrap_or_default();
+            if phase::is_housekeeping(&command) { 0.1 } else { 0.5 }
+        }
+        _ => 0.5,
+    }
+}
+
+/// Counts a call of the main conversation in the session's window, and closes the window when it is over; the call that
+/// closes it is not scored.
+///
+/// `guard` holds the lock of [`StateFile::Snapshot`], which is also that of the history. `root` is the directory that the
+/// call touched. `transcript` is measured once, for how much of the prompt cache survived the compaction.
+pub fn watch(
+    guard: &Guard<'_>,
+    sid: &Sid,
+    now_ms: i64,
+    root: Option<&str>,
+    tool: Option<&str>,
+    input: Option<Raw<'_>>,
+    transcript: Option<&Path>,
+) -> Result<Outcome> {
+    let Some(mut snapshot) = guard.store().read_json::<Snapshot>(StateFile::Snapshot(sid)) else {
+        return Ok(Outcome { hit: None, closed: true });
+    };
+    measure_cache(&mut snapshot, transcript);
+    let age = snapshot.t.map_or(i64::MAX, |t| (now_ms - t).max(0));
+    if snapshot.calls_since >= WINDOW_CALLS || age > WINDOW_MS {
+        close(guard, sid, &snapshot)?;
+        return Ok(Outcome { hit: None, closed: true });
+    }
+    snapshot.calls_since += 1;
+    let mut outcome = Outcome::default();
+    if let Some(root) = root.filter(|root| !root.is_empty()) {
+        let full = weight(tool.unwrap_or(""), input);
+        let within = |dirs: &[String]| dirs.iter().any(|dir| dir == root);
+        let found = if within(&snapshot.dropped_dirs) {
+            Some((Band::Dropped, full, &mut snapshot.regret_hits))
+        } else if within(&snapshot.hot_dirs) {
+            Some((Band::Hot, full, &mut snapshot.positive_hits))
+        } else if within(&snapshot.warm_dirs) {
+            Some((Band::Warm, full * SOFT, &mut snapshot.soft_regret_hits))
+        } else {
+            None
+        };
+        if let Some((band, weight, hits)) = found {
+            let tool = tool.map(String::from);
+            hits.push(Hit { t: now_ms, root: root.into(), tool, weight: Some(weight) });
+            outcome.hit = Some((band, weight));
+        }
+    }
+    guard.write_json(StateFile::Snapshot(sid), &snapshot)?;
+    Ok(outcome)
+}
 
 /// Opens the window of a compaction: closes and stamps one that is still open, then writes the new snapshot.
 ///
 /// `guard` holds the lock of [`StateFile::Snapshot`], which is also that of the history.
 pub fn open(guard: &Guard<'_>, sid: &Sid, snapshot: &Snapshot) -> Result<()> {
+    if let Some(open) = guard.store().read_json::<Snapshot>(StateFile::Snapshot(sid)) {
+        close(guard, sid, &open)?;
+    }
     guard.write_json(StateFile::Snapshot(sid), snapshot)
+}
+
+fn close(guard: &Guard<'_>, sid: &Sid, snapshot: &Snapshot) -> Result<()> {
+    let stamps = stamps(snapshot);
+    if let (Some(t), false) = (snapshot.t, stamps.is_empty()) {
+        history::stamp(guard, sid.as_str(), t, &stamps)?;
+    }
+    guard.remove(StateFile::Snapshot(sid))
+}
+
+/// What a closed window adds to its history entry: nothing where nothing was seen.
+fn stamps(snapshot: &Snapshot) -> Map<String, Value> {
+    let sum = |hits: &[Hit]| hits.iter().map(|hit| hit.weight.unwrap_or(1.0)).sum::<f64>();
+    let dirs = |hits: &[Hit]| hits.iter().map(|hit| hit.root.clone()).collect::<Vec<_>>();
+    let mut stamps = Map::new();
+    let (hard, soft, kept) = (&snapshot.regret_hits, &snapshot.soft_regret_hits, &snapshot.positive_hits);
+    if !(hard.is_empty() && soft.is_empty() && kept.is_empty()) {
+        let (regret, positive) = (sum(hard), sum(kept));
+        stamps.insert("regretCount".into(), two_digits(regret));
+        stamps.insert("regretHits".into(), json!(hard.len()));
+        stamps.insert("regretDirs".into(), json!(dirs(hard)));
+        stamps.insert("positiveHits".into(), json!(kept.len()));
+        stamps.insert("positiveWeight".into(), two_digits(positive));
+        if !soft.is_empty() {
+            stamps.insert("softRegretCount".into(), two_digits(sum(soft)));
+            stamps.insert("softRegretHits".into(), json!(soft.len()));
+            stamps.insert("softRegretDirs".into(), json!(dirs(soft)));
+        }
+        if regret + positive > 0.0 {
+            stamps.insert("continuationQuality".into(), two_digits((positive - regret) / (positive + regret)));
+        }
+    }
+    if let Some(ratio) = snapshot.extra.get("postCompactCacheHitRatio").filter(|ratio| ratio.is_number()) {
+        stamps.insert("postCompactCacheHitRatio".into(), ratio.clone());
+        for key in ["postCompactCacheRead", "postCompactCacheCreation"] {
+            stamps.insert(key.into(), snapshot.extra.get(key).cloned().unwrap_or(json!(0)));
+        }
+    }
+    stamps
+}
+
+fn two_digits(number: f64) -> Value {
+    let rounded: f64 = text::fixed(number, 2).parse().unwrap_or(0.0);
+    if rounded.fract() == 0.0 { json!(rounded as i64) } else { json!(rounded) }
+}
+
+/// Notes, once, how much of its prefix the first turn after the compaction read from the cache.
+fn measure_cache(snapshot: &mut Snapshot, transcript: Option<&Path>) {
+    let (Some(t), Some(transcript)) = (snapshot.t, transcript) else { return };
+    if snapshot.extra.contains_key("postCompactCacheMeasured") {
+        return;
+    }
+    let Some(usage) = first_turn_after(transcript, t) else { return };
+    let ratio = usage.hit_ratio().unwrap_or(0.0);
+    let ratio: f64 = text::fixed(ratio, 3).parse().unwrap_or(0.0);
+    let figures = [
+        ("postCompactCacheMeasured", json!(true)),
+        ("postCompactCacheHitRatio", if ratio.fract() == 0.0 { json!(ratio as i64) } else { json!(ratio) }),
+        ("postCompactCacheRead", json!(usage.cache_read)),
+        ("postCompactCacheCreation", json!(usage.cache_creation)),
+    ];
+    snapshot.extra.extend(figures.map(|(key, value)| (key.to_string(), value)));
+}
+
+/// The usage of the first turn of the main conversation after a moment, if the transcript's end reaches back to it.
+fn first_turn_after(transcript: &Path, t: i64) -> Option<Usage> {
+    let mut first = None;
+    transcript::each_line_backwards(transcript, TURN_WITHIN, |line| {
+        let text = crate::client::json::decode(line);
+        let Some(row) = Object::parse(&text) else { return std::ops::ControlFlow::Continue(()) };
+        let Some(at) = row.str("timestamp").and_then(|at| parse_iso(&at)) else {
+            return std::ops::ControlFlow::Continue(());
+        };
+        if at <= t {
+            return std::ops::ControlFlow::Break(());
+        }
+        let main = row.get("isSidechain").and_then(Raw::bool) != Some(true);
+        if main && row.str("type").as_deref() == Some("assistant") {
+            let usage = row.at(&["message", "usage"]).and_then(Raw::object).map(|usage| Usage::parse(&usage));
+            first = usage.filter(|usage| usage.cache_read + usage.cache_creation > 0).or(first);
+        }
+        std::ops::ControlFlow::Continue(())
+    });
+    first
 }

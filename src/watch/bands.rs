@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::glob::Globs;
 use super::root_dir::{self, Kind};
 use crate::store::records::shape::{Rollup, ShapeEntry};
+use crate::text;
 
 /// A score from here on is hot.
 const HOT: f64 = 0.8;
@@ -331,7 +332,7 @@ impl Analysis {
             parts.push(format!("shifted {from} → {}", shift.to.join(",")));
         }
         if self.stale_tokens >= STALE_FROM && !self.cold.is_empty() {
-            let figure = if stable { String::new() } else { format!("~{}k ", (self.stale_tokens + 500) / 1000) };
+            let figure = if stable { String::new() } else { format!("~{} ", text::tokens_rough(self.stale_tokens)) };
             parts.push(format!("{figure}stale in {}", names(&self.cold)));
         }
         if !self.hot.is_empty() {
@@ -341,9 +342,8 @@ impl Analysis {
     }
 }
 
-/// A number to so many digits, from its exact binary value.
-pub fn rounded(number: f64, digits: usize) -> f64 {
-    format!("{number:.digits$}").parse().unwrap_or(number)
+fn rounded(number: f64, digits: u32) -> f64 {
+    text::fixed(number, digits).parse().unwrap_or(number)
 }
 
 #[cfg(test)]

@@ -138,32 +138,46 @@ fn skip_heredoc(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, end: &str)
     }
 }
 
+/// Whether a command line only records or inspects work (`git add`, `git status`, `gh pr …`), by its first command.
+pub fn is_housekeeping(command: &str) -> bool {
+    let commands = commands(command);
+    let Some((program, subcommand, _)) = commands.iter().find(|words| !words.is_empty()).and_then(|w| split(w)) else {
+        return false;
+    };
+    match program {
+        "git" => matches!(subcommand, "add" | "commit" | "push" | "status" | "log" | "diff" | "show" | "stash" | "tag"),
+        "gh" => subcommand == "pr",
+        _ => false,
+    }
+}
+
 fn of_words(words: &[String]) -> Option<Phase> {
-    let mut words = words.iter().map(String::as_str).skip_while(|word| is_assignment(word));
-    match words.next()? {
-        "git" => {
-            let mut subcommand = words.next()?;
-            // Options of git itself; those that take a value swallow the next word.
-            while subcommand.starts_with('-') {
-                if matches!(subcommand, "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace") {
-                    words.next();
-                }
-                subcommand = words.next()?;
-            }
-            match subcommand {
-                "commit" | "tag" | "merge" => Some(Phase::Commit),
-                "rebase" if words.any(|word| word == "--continue") => Some(Phase::Commit),
-                "push" => Some(Phase::Push),
-                _ => None,
-            }
-        }
-        "gh" if words.next() == Some("pr") => match words.next()? {
+    let (program, subcommand, rest) = split(words)?;
+    let has = |options: &[&str]| rest.iter().any(|word| options.contains(&word.as_str()));
+    match (program, subcommand) {
+        ("git", "commit" | "tag" | "merge") => Some(Phase::Commit),
+        ("git", "rebase") if has(&["--continue"]) => Some(Phase::Commit),
+        ("git", "push") => Some(Phase::Push),
+        ("gh", "pr") => match rest.first()?.as_str() {
             "create" | "merge" | "close" => Some(Phase::Pr),
-            "review" if words.any(|word| matches!(word, "--approve" | "-a")) => Some(Phase::Pr),
+            "review" if has(&["--approve", "-a"]) => Some(Phase::Pr),
             _ => None,
         },
         _ => None,
     }
+}
+
+/// Program, subcommand and the rest of a command; assignments before it and git's own options are left out.
+fn split(words: &[String]) -> Option<(&str, &str, &[String])> {
+    let words = &words[words.iter().take_while(|word| is_assignment(word)).count()..];
+    let (program, mut rest) = words.split_first()?;
+    while program == "git" && rest.first()?.starts_with('-') {
+        // Some of git's options take the next word as their value.
+        let takes_value = matches!(rest[0].as_str(), "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace");
+        rest = rest.get(1 + usize::from(takes_value)..)?;
+    }
+    let (subcommand, rest) = rest.split_first()?;
+    Some((program, subcommand, rest))
 }
 
 fn is_assignment(word: &str) -> bool {

@@ -148,7 +148,8 @@ pub struct Settings {
 
 impl Settings {
     /// The settings of the project at `cwd`.
-    pub fn of(config: &Config, _cwd: &str) -> Settings {
+    pub fn of(config: &Config, cwd: &str) -> Settings {
+        let config = config.for_project(Path::new(cwd));
         let shape = &config.shape;
         Settings {
             scoring: Scoring::parse(&shape.scoring),

@@ -1,0 +1,227 @@
+//! Lengths of JSON without making the text: what a value takes when it is written compactly, and what a string takes
+//! when it is read. Both in UTF-16 units, as the client counts; one pass, nothing copied.
+
+use memchr::memchr2;
+
+use super::json::Raw;
+
+/// The length of a value as JavaScript's `JSON.stringify` writes it: no white space, shortest numbers, the last of equal
+/// keys.
+pub fn compact(raw: Raw<'_>) -> u64 {
+    let text = raw.text();
+    let bytes = text.as_bytes();
+    let (mut at, mut total) = (0, 0);
+    let mut open: Vec<Option<Keys<'_>>> = Vec::new();
+    while at < bytes.len() {
+        let begin = at;
+        match bytes[at] {
+            b'"' => {
+                at = string_end(bytes, at);
+                let inner = &text[begin + 1..at.saturating_sub(1).max(begin + 1)];
+                if let Some(Some(keys)) = open.last_mut() {
+                    keys.see_string(inner, total);
+                }
+                total += 2 + units(inner, Form::Written);
+            }
+            b'{' | b'[' => {
+                open.push((bytes[at] == b'{').then(Keys::default));
+                total += 1;
+                at += 1;
+            }
+            b'}' | b']' => {
+                if let Some(Some(keys)) = open.pop() {
+                    total -= keys.superseded(total);
+                }
+                total += 1;
+                at += 1;
+            }
+            b',' => {
+                if let Some(Some(keys)) = open.last_mut() {
+                    keys.end_entry(total);
+                }
+                total += 1;
+                at += 1;
+            }
+            b':' => {
+                total += 1;
+                at += 1;
+            }
+            byte if byte.is_ascii_whitespace() => at += 1,
+            _ => {
+                let ends = |byte: &u8| byte.is_ascii_whitespace() || b",]}".contains(byte);
+                at += bytes[at..].iter().position(ends).unwrap_or(bytes.len() - at);
+                total += scalar(&text[begin..at]);
+            }
+        }
+    }
+    total
+}
+
+/// The length of a string once it is read; none for a value that is no string.
+pub fn string(raw: Raw<'_>) -> Option<u64> {
+    let inner = raw.text().strip_prefix('"')?.strip_suffix('"')?;
+    Some(units(inner, Form::Read))
+}
+
+/// The entries of an open object, to find those that a later equal key supersedes.
+#[derive(Default)]
+struct Keys<'a> {
+    entries: Vec<(&'a str, u64)>,
+    begun: Option<(&'a str, u64)>,
+}
+
+impl<'a> Keys<'a> {
+    /// The first string of an entry is its key.
+    fn see_string(&mut self, text: &'a str, total: u64) {
+        self.begun.get_or_insert((text, total));
+    }
+
+    fn end_entry(&mut self, total: u64) {
+        if let Some((key, begun)) = self.begun.take() {
+            self.entries.push((key, total - begun));
+        }
+    }
+
+    /// What the superseded entries take, each with a comma.
+    fn superseded(mut self, total: u64) -> u64 {
+        self.end_entry(total);
+        let mut entries: Vec<(&str, usize, u64)> =
+            self.entries.iter().enumerate().map(|(at, (key, len))| (*key, at, *len)).collect();
+        entries.sort_unstable();
+        entries.windows(2).filter(|pair| pair[0].0 == pair[1].0).map(|pair| pair[0].2 + 1).sum()
+    }
+}
+
+/// The index behind the closing quote of the string that begins at `at`.
+fn string_end(bytes: &[u8], at: usize) -> usize {
+    let mut at = at + 1;
+    while let Some(next) = memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {
+        at += next + 1;
+        if bytes[at - 1] == b'"' {
+            return at;
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Read,
+    Written,
+}
+
+/// The units of a string's inside, its escapes taken for what they stand for.
+fn units(inner: &str, form: Form) -> u64 {
+    let mut rest = inner;
+    let mut total = 0;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        total += plain_units(&rest[..at]);
+        let (units, taken) = escape(&rest[at..], form);
+        total += units;
+        rest = rest.get(at + taken..).unwrap_or("");
+    }
+    total + plain_units(rest)
+}
+
+fn plain_units(text: &str) -> u64 {
+    if text.is_ascii() {
+        return text.len() as u64;
+    }
+    // A character's first byte counts once, and once more where the character lies beyond the basic plane.
+    text.bytes().map(|byte| u64::from(byte & 0xc0 != 0x80) + u64::from(byte >= 0xf0)).sum()
+}
+
+/// Units of the escape at the start of `text`, and the bytes that it takes.
+fn escape(text: &str, form: Form) -> (u64, usize) {
+    let short = |written| (if form == Form::Read { 1 } else { written }, 2);
+    match text.as_bytes().get(1) {
+        Some(b'u') => {}
+        Some(b'/') => return short(1),
+        _ => return short(2),
+    }
+    let code = hex(text);
+    let pair = (0xd800..0xdc00).contains(&code) && (0xdc00..0xe000).contains(&hex(text.get(6..).unwrap_or("")));
+    let units = match code {
+        _ if form == Form::Read => 1,
+        0x08 | 0x09 | 0x0a | 0x0c | 0x0d | 0x22 | 0x5c => 2,
+        0..0x20 => 6,
+        0xd800..0xe000 if !pair => 6,
+        _ => 1,
+    };
+    if pair { (2, 12) } else { (units, 6) }
+}
+
+/// The code of a `\uXXXX` at the start of `text`; beyond all codes when there is none.
+fn hex(text: &str) -> u32 {
+    let digits = text.strip_prefix("\\u").and_then(|rest| rest.get(..4));
+    digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or(u32::MAX)
+}
+
+/// The length of `true`, `false`, `null` or a number as JavaScript writes it.
+fn scalar(text: &str) -> u64 {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let plain = digits.len() <= 15 && digits.bytes().all(|byte| byte.is_ascii_digit()) && text != "-0";
+    let Some(number) = (!plain).then(|| text.parse::<f64>().ok()).flatten() else { return text.len() as u64 };
+    if !number.is_finite() {
+        return 4; // null
+    }
+    if number == 0.0 {
+        return 1;
+    }
+    // The shortest digits that read back as the same number, and where the point stands behind the first.
+    let shortest = format!("{:e}", number.abs());
+    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
+    let digits = mantissa.len() as i64 - i64::from(mantissa.contains('.'));
+    let point = exponent.parse::<i64>().unwrap_or(0) + 1;
+    let length = match point {
+        point if (digits..=21).contains(&point) => point,
+        1..=21 => digits + 1,
+        -5..=0 => 2 - point + digits,
+        _ => {
+            let exponent = (point - 1).abs().to_string().len() as i64;
+            digits + i64::from(digits > 1) + 2 + exponent
+        }
+    };
+    length as u64 + u64::from(number < 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_count_as_javascript_writes_them() {
+        for (text, written) in [
+            (r#"{ "a" : 1.0, "b":1e3 }"#, r#"{"a":1,"b":1000}"#),
+            (r#"[1E21,0.10,-0,123456789012345678901234567890,1e-7]"#, "[1e+21,0.1,0,1.2345678901234568e+29,1e-7]"),
+            (
+                "[0.000001,-12.5,1e21,100000000000000000000,-1.5e-9]",
+                "[0.000001,-12.5,1e+21,100000000000000000000,-1.5e-9]",
+            ),
+            (r#"{"a":1,"b":[2,{"a":3}],"a":{"x":4}}"#, r#"{"b":[2,{"a":3}],"a":{"x":4}}"#),
+            (r#"{"a":1,"a":22}"#, r#"{"a":22}"#),
+            (r#""é\u00e9\/\n\u000a\u0001\ud83d\ude42 \ud83d""#, r#""éé/\n\n\u0001🙂 \ud83d""#),
+            ("{}", "{}"),
+            ("[ ]", "[]"),
+            ("null", "null"),
+            (r#"{"a":"\\","b":"\""}"#, r#"{"a":"\\","b":"\""}"#),
+        ] {
+            assert_eq!(compact(Raw::new(text)), written.encode_utf16().count() as u64, "{text}");
+        }
+    }
+
+    #[test]
+    fn strings_count_as_they_read() {
+        for (text, units) in [(r#""é\u00e9\n🙂\ud83d\ude42\\""#, 8), (r#""""#, 0), ("\"日本\"", 2)] {
+            assert_eq!(string(Raw::new(text)), Some(units), "{text}");
+        }
+        assert_eq!(string(Raw::new("5")), None);
+    }
+
+    #[test]
+    fn deep_nesting_is_no_stack_overflow() {
+        let deep = "[".repeat(200_000) + &"]".repeat(200_000);
+        assert_eq!(compact(Raw::new(&deep)), 400_000);
+    }
+}
