@@ -110,7 +110,7 @@ pub fn in_force(env: &Env, store: Store<'_>, config: &Config, anchor: &Path, sid
     if history.len() < MIN_SAMPLES {
         return base.limits();
     }
-    let cost = || totals::stored(&store, env, sid).map(|totals| totals.session.cost(Some(&config.statusline.prices)));
+    let cost = || totals::stored(&store, env, sid).map(|totals| totals.session.cost(&config.statusline.prices));
     adapt(&history, &base, &anchor.to_string_lossy(), cost)
 }
 
