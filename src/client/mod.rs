@@ -11,6 +11,7 @@ pub mod project;
 mod row;
 pub mod settings;
 pub mod stdin;
+mod tally;
 pub mod thinking;
 pub mod totals;
 pub mod transcript;

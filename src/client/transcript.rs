@@ -12,6 +12,7 @@ use super::lines::{self, Needles};
 use super::row::{self, NEEDLES, Row, Says};
 use super::usage::Usage;
 use crate::store::file;
+use crate::store::records::totals::BoundaryRecord;
 
 /// How far back the end of a transcript is searched, in bytes.
 const TAIL: u64 = 64 << 20;
@@ -40,6 +41,13 @@ pub struct Boundary {
     pub post_tokens: Option<u64>,
     /// `manual` or `auto`.
     pub trigger: Option<String>,
+}
+
+impl From<BoundaryRecord> for Boundary {
+    fn from(record: BoundaryRecord) -> Boundary {
+        let BoundaryRecord { at_ms, pre_tokens, post_tokens, trigger } = record;
+        Boundary { at_ms, pre_tokens, post_tokens, trigger }
+    }
 }
 
 /// The end of a transcript: whichever of the two is newer, and never a usage that a compaction has outdated.

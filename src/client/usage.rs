@@ -61,6 +61,18 @@ impl Usage {
         (cacheable > 0).then(|| self.cache_read as f64 / cacheable as f64)
     }
 
+    /// Both together; thinking is not summed.
+    pub(crate) fn plus(&self, other: &Usage) -> Usage {
+        Usage {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cache_creation: self.cache_creation.saturating_add(other.cache_creation),
+            cache_creation_1h: self.cache_creation_1h.saturating_add(other.cache_creation_1h),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            thinking: None,
+        }
+    }
+
     /// Input, output, cache writes and cache reads together.
     pub fn total(&self) -> u64 {
         self.context().saturating_add(self.output)
