@@ -74,8 +74,10 @@ pub struct Totals {
     pub last_hour: Spent,
     /// How many compactions there were.
     pub compactions: u64,
-    /// The last of them.
+    /// The last of them, as the transcript tells it.
     pub boundary: Option<Boundary>,
+    /// When the last compaction was, epoch milliseconds, by whatever evidence there is.
+    pub compacted_ms: Option<i64>,
 }
 
 impl Totals {
@@ -89,6 +91,7 @@ impl Totals {
             last_hour: spent(last_hour, Base::default()),
             compactions: detail.compactions,
             boundary: detail.boundary.clone().map(Boundary::from),
+            compacted_ms: compacted_ms(detail),
         }
     }
 }
@@ -151,6 +154,11 @@ pub fn stored(store: &Store<'_>, env: &Env, sid: &Sid) -> Option<Totals> {
     Some(Totals::new(&detail, env.now_ms))
 }
 
+/// When the last compaction was.
+fn compacted_ms(detail: &Detail) -> Option<i64> {
+    detail.boundary.as_ref().map_or(detail.compacted_ms, |boundary| boundary.at_ms)
+}
+
 /// What the original had counted.
 fn base_of(record: &TotalsRecord) -> Base {
     let tokens = [record.input, record.output, record.creation, 0, record.cached];
@@ -182,8 +190,8 @@ fn save(store: &Store<'_>, env: &Env, sid: &Sid, before: Option<&[u8]>, record: 
     // A disk that is full costs the next reading some time, nothing else.
     let _ = guard.write_json(StateFile::Totals(sid), &record);
     let Some(detail) = record.detail else { return };
-    let at_ms = detail.boundary.as_ref().and_then(|boundary| boundary.at_ms).or(detail.compacted_ms);
-    if let (Some(compact_ms), Some(since)) = (at_ms, Totals::new(&detail, env.now_ms).since_compaction) {
+    if let (Some(compact_ms), Some(since)) = (compacted_ms(&detail), Totals::new(&detail, env.now_ms).since_compaction)
+    {
         let since =
             SinceCompactRecord { compact_ms, offset: record.offset, cost: since.cost(user), saved: since.saved(user) };
         let _ = guard.write_json(StateFile::TotalsSinceCompact(sid), &since); // likewise

@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::{Map, Value};
 
 use crate::store::records::compaction_log::HistoryEntry;
-use crate::store::{Guard, StateFile, Store};
+use crate::store::{Guard, Sid, StateFile, Store};
 
 /// How many of the last entries are ever read.
 pub const READ: usize = 50;
@@ -22,6 +22,21 @@ const MISSED_IN: usize = 2;
 /// The last [`READ`] entries, oldest first.
 pub fn read(store: Store<'_>) -> Vec<HistoryEntry> {
     last(&store.read(StateFile::History).unwrap_or_default(), READ)
+}
+
+/// When a session was last compacted, epoch milliseconds; the other lines are not parsed.
+pub fn last_of(store: Store<'_>, sid: &Sid) -> Option<i64> {
+    let bytes = store.read(StateFile::History)?;
+    let named = memchr::memmem::FinderRev::new(sid.as_str());
+    let mut lines = named.rfind_iter(&bytes).map(|at| {
+        let begin = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |end| end + 1);
+        let end = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |end| at + end);
+        &bytes[begin..end]
+    });
+    lines.find_map(|line| {
+        let entry: HistoryEntry = serde_json::from_slice(line).ok()?;
+        (entry.sid == sid.as_str() && entry.t > 0).then_some(entry.t)
+    })
 }
 
 /// The last `limit` entries of a history, oldest first; lines that are no entries are passed over.

@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use super::quota::{self, Quota};
 use crate::client::json::{Object, Raw};
 use crate::client::payload::{Payload, env_session_id};
-use crate::client::totals::{self, Totals};
+use crate::client::totals::{self, Session, Totals};
 use crate::client::transcript::{self, Tail};
 use crate::client::usage::Usage;
 use crate::client::{pricing, project, thinking};
-use crate::compaction::session_context;
+use crate::compaction::{history, session_context};
 use crate::config::Config;
 use crate::env::{Env, parse_iso};
 use crate::git;
@@ -291,8 +291,11 @@ impl<'a> Context<'a> {
     fn totals(&self) -> Option<&Totals> {
         let find = || {
             let id = self.payload.session_id();
-            let prices = &self.config.statusline.prices;
-            let update = |path: PathBuf| totals::update(&self.store, self.env, &self.sid, id.as_deref(), &path, prices);
+            let update = |path: PathBuf| {
+                let compacted_ms = history::last_of(self.store, &self.sid);
+                let session = Session { sid: &self.sid, id: id.as_deref(), transcript: &path, compacted_ms };
+                totals::update(&self.store, self.env, session, &self.config.statusline.prices)
+            };
             (self.transcript().and_then(update), "transcript")
         };
         self.find(&self.sources.totals, find).as_ref()
@@ -331,13 +334,13 @@ impl<'a> Context<'a> {
     /// The last compaction of this session; none before the first.
     pub fn compaction(&self) -> Option<Compaction> {
         let find = || {
-            let found = self.totals().and_then(|totals| {
-                let boundary = totals.boundary.as_ref()?;
-                let age_ms = boundary.at_ms.map(|at| self.age_ms(at));
-                let since = totals.since_compaction.as_ref().map(|spent| self.price(spent)).unwrap_or_default();
-                Some(Compaction { age_ms, since })
-            });
-            (found, "transcript")
+            let Some(totals) = self.totals() else {
+                let at = history::last_of(self.store, &self.sid);
+                return (at.map(|at| Compaction { age_ms: Some(self.age_ms(at)), since: Money::default() }), "history");
+            };
+            let since = totals.since_compaction.as_ref().map(|spent| self.price(spent));
+            let age_ms = totals.compacted_ms.map(|at| self.age_ms(at));
+            (since.map(|since| Compaction { age_ms, since }), "transcript")
         };
         *self.find(&self.sources.compaction, find)
     }
