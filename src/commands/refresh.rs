@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::git;
 use crate::statusline::{health, quota};
 use crate::store::Store;
+use crate::watch::anchors;
 
 /// Arguments of `si refresh`.
 #[derive(Debug, clap::Args)]
@@ -26,6 +27,15 @@ pub enum What {
         /// The folder
         dir: PathBuf,
     },
+    /// The files that recent commits changed most often
+    Anchors {
+        /// The folder
+        dir: PathBuf,
+        /// The window, days
+        days: u64,
+        /// How many files
+        limit: usize,
+    },
     /// The five-hour and the weekly quota
     Quota,
     /// The health of the configured services
@@ -40,6 +50,7 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     let (env, store) = (terminal.env, Store::new(terminal.env));
     match &args.what {
         What::Git { dir } => git::refresh(env, store, dir),
+        What::Anchors { dir, days, limit } => anchors::refresh(env, store, dir, *days, *limit),
         What::Quota => quota::refresh(env, store)?,
         What::Health { project } => {
             let config = Config::load(env);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use git2::{Delta, DescribeFormatOptions, DescribeOptions, DiffOptions, Oid, Repository, Sort};
 
@@ -133,14 +133,19 @@ pub fn recent_files(env: &Env, dir: &Path, hours: f64) -> Vec<String> {
     paths.into_iter().collect()
 }
 
-/// The paths that each commit without a second parent changed since a moment, newest commit first.
-pub fn touched_since(head: &Head, since_ms: i64, mut visit: impl FnMut(&str)) {
+/// Visits the paths that each commit without a second parent changed since a moment, newest commit first. Says whether it
+/// came to the end within `budget`.
+pub fn touched_since(head: &Head, since_ms: i64, budget: Duration, mut visit: impl FnMut(&str)) -> bool {
+    let begun = Instant::now();
+    let mut in_time = true;
     each_since(head, since_ms, |repository, commit| {
         if commit.parent_count() < 2 {
             changed(repository, commit).into_iter().flatten().for_each(|path| visit(&path));
         }
-        true
+        in_time = begun.elapsed() < budget;
+        in_time
     });
+    in_time
 }
 
 /// Walks from HEAD, newest first, over the commits that are not older than `since_ms`, until `visit` says to stop.

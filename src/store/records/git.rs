@@ -1,7 +1,9 @@
 //! Records about repositories: the last working-tree answer and the most changed files.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
+
+use super::lenient;
 
 /// `claude-git-<hash>.json`: what a scan of a work tree found last.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -55,14 +57,23 @@ pub struct CommitFacts {
 
 /// `claude-git-nexus-<hash>.json`: the files changed most often in recent commits.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase")]
 pub struct AnchorFiles {
     /// When they were counted, epoch milliseconds.
+    #[serde(deserialize_with = "lenient::whole")]
     pub t: i64,
     /// The window, days.
+    #[serde(deserialize_with = "lenient::leaf")]
     pub since_days: u64,
-    /// Most changed first.
+    /// Most changed first. Members that name no path are left out; what is no list makes the record unreadable.
+    #[serde(deserialize_with = "named_files")]
     pub files: Vec<AnchorFile>,
+}
+
+fn named_files<'de, D: Deserializer<'de>>(de: D) -> Result<Vec<AnchorFile>, D::Error> {
+    let items = Vec::<Value>::deserialize(de)?;
+    let file = |item| serde_json::from_value::<AnchorFile>(item).ok().filter(|file| !file.path.is_empty());
+    Ok(items.into_iter().filter_map(file).collect())
 }
 
 /// One often changed file.
@@ -71,5 +82,6 @@ pub struct AnchorFile {
     /// Path in the repository.
     pub path: String,
     /// Commits that changed it.
+    #[serde(default, deserialize_with = "lenient::leaf")]
     pub count: u64,
 }

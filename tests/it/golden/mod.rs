@@ -49,6 +49,7 @@ tables! {
     config,
     debug_log,
     git_derived,
+    git_nexus,
     session_context,
 }
 
