@@ -433,8 +433,10 @@ fn pending_path(path: &Path) -> PathBuf {
 }
 
 fn parse_count(bytes: &[u8], range: &std::ops::RangeInclusive<u64>) -> Option<u64> {
-    let text = std::str::from_utf8(bytes).ok()?.trim();
-    text.parse().ok().filter(|value| range.contains(value))
+    // The digits at the start count, as the JavaScript original reads its own files.
+    let text = bytes.trim_ascii();
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    std::str::from_utf8(&text[..digits]).ok()?.parse().ok().filter(|value| range.contains(value))
 }
 
 #[cfg(test)]
@@ -461,7 +463,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let env = Env::for_tests(dir.path());
         let (store, sid) = (Store::new(&env), Sid::new("s"));
-        for text in ["0", "-3", "1e3", "999999999", "", "x"] {
+        for text in ["0", "-3", "999999999", "", "x"] {
             store.write(StateFile::ToolCount(&sid), text.as_bytes()).unwrap();
             assert_eq!(store.read_count(StateFile::ToolCount(&sid), 1..=1_000_000), None, "{text:?}");
         }

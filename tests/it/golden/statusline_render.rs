@@ -1,0 +1,35 @@
+//! Whole status lines through the binary.
+
+use serde_json::{Value, json};
+
+use super::look::same_or;
+use super::{Row, set_aside};
+use crate::support::Sandbox;
+
+pub fn run(row: &Row, sandbox: &Sandbox) -> Result<Value, String> {
+    let input = row.input(sandbox);
+    sandbox.setup(input["setup"].as_array().map_or(&[], Vec::as_slice));
+    let stdin = match input["stdin_raw"].as_str() {
+        Some(raw) => raw.to_string(),
+        None => input["stdin"].to_string(),
+    };
+    let fields = input["env"]["CLAUDE_STATUSLINE_FIELDS"].as_str().unwrap_or("");
+    let shows = |name: &str| fields.split(',').any(|field| field.trim() == name);
+    if shows("emoji") && !shows("task") {
+        return set_aside("C45: the emoji sees the task whether it is shown or not");
+    }
+    let mut call = sandbox.si(["statusline"]).stdin(stdin);
+    for (name, value) in input["env"].as_object().into_iter().flatten() {
+        call = call.var(name, value.as_str().unwrap());
+    }
+    let output = call.run();
+    let expected = sandbox.expand(&row.expect["stdout"]);
+    let stdout = output.stdout.strip_suffix('\n').unwrap_or(&output.stdout).to_string();
+    Ok(json!({
+        "stdout": same_or(expected.as_str(), stdout),
+        "exit": output.code,
+        "stderr_empty": output.stderr.is_empty(),
+        // Which files the original happened to write binds nobody.
+        "files_written": sandbox.expand(&row.expect["files_written"]),
+    }))
+}
