@@ -155,6 +155,11 @@ fn field(sandbox: &Sandbox, name: &str, stdin: &Value, given: &Value, now_ms: i6
     let tokens = given.get("tokens").map(count).filter(|&count| count > 0 || name == "zone");
     let estimated = given["cfg"]["tokenSource"] == "estimate" || given["usedTranscript"] == false;
     set(&sources.tokens, tokens.map(|count| Tokens { count, estimated }));
+    if given["cfg"]["zones"].is_object() {
+        // The zones in force, whoever chose them.
+        let zones = &config.statusline.zones;
+        set(&sources.limits, limits(&json!({"yellow": zones.yellow, "orange": zones.orange, "red": zones.red})));
+    }
     set(&sources.tools, count(&given["tools"]));
     set(&sources.session_ms, given["sessionDurationMs"].as_f64());
     set(&sources.money, Money { cost: given["costUsd"].as_f64(), saved: given["cacheSavedUsd"].as_f64() });
