@@ -116,6 +116,14 @@ pub struct Root {
     pub score: f64,
 }
 
+impl Root {
+    fn add_sample(&mut self, file: &str) {
+        if self.samples.len() < SAMPLES && !self.samples.iter().any(|sample| sample == file) {
+            self.samples.push(file.into());
+        }
+    }
+}
+
 /// Work moved from some directories to others.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shift {
@@ -146,10 +154,11 @@ pub fn analyse(entries: &[ShapeEntry], options: &Options<'_>) -> Option<Analysis
     let begin = placed.first()?.1.tok;
     let span = placed.last()?.1.tok.checked_sub(begin).filter(|span| *span > 0)?;
     let mut roots = Tally::new(options);
-    roots.add_rollup();
     for (root, entry) in &placed {
         roots.add(root, entry);
     }
+    // Last, so that samples are of this window before they are of earlier ones.
+    roots.add_rollup();
     let mut analysis = roots.into_bands(begin, span, options);
     analysis.shift = shift(&placed);
     analysis.total_span = span as u64;
@@ -197,22 +206,18 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// Starts with what earlier compactions rolled up.
+    /// Adds what earlier compactions rolled up.
     pub(super) fn add_rollup(&mut self) {
         for (name, rolled) in self.options.rollup.into_iter().flat_map(Rollup::each) {
-            let allowlisted = rolled.allowlisted
+            let preserved = rolled.allowlisted
                 || self.is_preserved(&name, None)
                 || rolled.samples.iter().any(|file| self.is_preserved(&name, Some(file)));
-            self.index.insert(name.clone(), self.roots.len());
-            self.roots.push(Root {
-                root: name,
-                first: rolled.first,
-                last: rolled.last,
-                count: rolled.count,
-                samples: rolled.samples,
-                allowlisted,
-                ..Root::default()
-            });
+            let root = self.root(&name, rolled.first);
+            root.count += rolled.count;
+            root.first = root.first.min(rolled.first);
+            root.last = root.last.max(rolled.last);
+            root.allowlisted |= preserved;
+            rolled.samples.iter().for_each(|sample| root.add_sample(sample));
         }
     }
 
@@ -221,24 +226,25 @@ impl<'a> Tally<'a> {
         if self.options.rollup.is_some_and(|rollup| entry.tok <= rollup.rolled_through_tok) {
             return;
         }
-        let at = *self.index.entry(root.to_string()).or_insert_with(|| {
-            self.roots.push(Root { root: root.into(), first: entry.tok, last: entry.tok, ..Root::default() });
+        let file = entry.file.as_deref();
+        let preserved = self.is_preserved(root, file);
+        let sample = file.filter(|file| !self.secret.hit_path(file, self.options.cwd));
+        let root = self.root(root, entry.tok);
+        root.count += 1;
+        root.first = root.first.min(entry.tok);
+        root.last = root.last.max(entry.tok);
+        root.allowlisted |= preserved;
+        if let Some(sample) = sample {
+            root.add_sample(sample);
+        }
+    }
+
+    fn root(&mut self, name: &str, tok: i64) -> &mut Root {
+        let at = *self.index.entry(name.to_string()).or_insert_with(|| {
+            self.roots.push(Root { root: name.into(), first: tok, last: tok, ..Root::default() });
             self.roots.len() - 1
         });
-        let file = entry.file.as_deref();
-        let preserved = self.roots[at].allowlisted || self.is_preserved(root, file);
-        let sample = file.filter(|file| !self.secret.hit_path(file, self.options.cwd)).map(String::from);
-        let found = &mut self.roots[at];
-        found.count += 1;
-        found.first = found.first.min(entry.tok);
-        found.last = found.last.max(entry.tok);
-        found.allowlisted = preserved;
-        if let Some(sample) = sample
-            && found.samples.len() < SAMPLES
-            && !found.samples.contains(&sample)
-        {
-            found.samples.push(sample);
-        }
+        &mut self.roots[at]
     }
 
     fn is_preserved(&self, root: &str, file: Option<&str>) -> bool {

@@ -3,6 +3,9 @@
 
 use std::path::Path;
 
+use anyhow::Result;
+use serde_json::{Map, Value, json};
+
 use crate::client::totals;
 use crate::compaction::history;
 use crate::config::{self, Config};
@@ -19,6 +22,8 @@ const LARGE_WINDOW: u64 = 500_000;
 /// Yellow begins so far below a learnt orange, and red at least so far above.
 const YELLOW_BELOW: u64 = 80_000;
 const RED_ABOVE: u64 = 60_000;
+/// Learnt limits are news when one of them moved so far.
+const ANNOUNCE_STEP: u64 = 10_000;
 /// Windows of a client, in tokens; anything else is nonsense.
 pub const WINDOW_RANGE: std::ops::RangeInclusive<u64> = 1_000..=100_000_000;
 
@@ -184,6 +189,43 @@ pub fn adapt(history: &[HistoryEntry], base: &Base, project: &str, cost: impl Fn
     let adaptive =
         Adaptive { samples: found.count, of_project, p50: found.p50, p90: found.p90, regret_rate, cost_tightened };
     Limits { yellow: yellow as u64, orange: orange as u64, red: red as u64, adaptive: Some(adaptive) }
+}
+
+/// Learnt limits that have not been announced yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct News {
+    /// Whether nothing was ever announced for this project.
+    pub first: bool,
+}
+
+/// Whether learnt limits are news for a project (never announced, or one of them moved by 10,000 tokens since), and
+/// remembers them as announced if so. `project` is where the session started.
+pub fn announce(store: Store<'_>, project: Option<&str>, limits: &Limits, now_ms: i64) -> Result<Option<News>> {
+    let Some(learnt) = &limits.adaptive else { return Ok(None) };
+    let project = project.filter(|project| !project.is_empty()).unwrap_or("default");
+    let now = [("yellow", limits.yellow), ("orange", limits.orange), ("red", limits.red)];
+    let news = |announced: &Map<String, Value>| {
+        let before = announced.get(project).and_then(Value::as_object);
+        let moved = |(name, now): &(&str, u64)| {
+            before.and_then(|before| before.get(*name)?.as_u64()).is_none_or(|b| b.abs_diff(*now) >= ANNOUNCE_STEP)
+        };
+        now.iter().any(moved).then_some(News { first: before.is_none() })
+    };
+    let read = || store.read_json::<Map<String, Value>>(StateFile::ZonesAnnounced).unwrap_or_default();
+    if news(&read()).is_none() {
+        return Ok(None);
+    }
+    let guard = store.lock(StateFile::ZonesAnnounced)?;
+    let mut announced = read();
+    let news = news(&announced);
+    if news.is_some() {
+        let mut entry: Map<String, Value> = now.iter().map(|(name, limit)| (name.to_string(), json!(limit))).collect();
+        entry.insert("sampleCount".into(), json!(learnt.samples));
+        entry.insert("t".into(), json!(now_ms));
+        announced.insert(project.into(), Value::Object(entry));
+        guard.write_json(StateFile::ZonesAnnounced, &announced)?;
+    }
+    Ok(news)
 }
 
 /// Percentiles of some values.

@@ -47,6 +47,7 @@ macro_rules! tables {
 }
 
 tables! {
+    adaptive_zones,
     chain,
     config,
     debug_log,
@@ -54,7 +55,13 @@ tables! {
     format,
     git_derived,
     git_nexus,
+    glob,
+    percentiles,
+    phase_events,
+    regret,
+    root_dir,
     session_context,
+    shape_analysis,
     statusline_render,
     usage_api,
 }
