@@ -36,6 +36,11 @@ impl Level {
         [Level::Debug, Level::Info, Level::Warn, Level::Error].into_iter().find(|l| l.name().eq_ignore_ascii_case(text))
     }
 
+    /// The level that a line of the log states; none for the rest of a broken line.
+    pub fn of_line(line: &str) -> Option<Level> {
+        Level::parse(line.split_ascii_whitespace().nth(2)?)
+    }
+
     fn name(self) -> &'static str {
         match self {
             Level::Debug => "DEBUG",
@@ -55,16 +60,19 @@ pub struct Log<'e> {
 }
 
 impl<'e> Log<'e> {
+    /// How a line names the session with this raw id: `[its last 12 characters]`.
+    pub fn mark(session_id: Option<&str>) -> String {
+        format!("[{}]", one_line(&short(session_id)))
+    }
+
     /// A log for the session with this raw id (`default` stands for none); the switches are those of `debug.*`.
     pub fn new(env: &'e Env, session_id: Option<&str>, debug: bool, quiet: bool) -> Log<'e> {
-        let sid = session_id.filter(|id| !id.is_empty()).unwrap_or("default");
-        let skip = sid.chars().count().saturating_sub(SID_CHARS);
         let least = match (quiet, debug) {
             (true, _) => Level::Error,
             (false, true) => Level::Debug,
             (false, false) => Level::Info,
         };
-        Log { env, sid: sid.chars().skip(skip).collect(), least }
+        Log { env, sid: short(session_id), least }
     }
 
     /// Today's file; none without a configuration folder.
@@ -123,6 +131,12 @@ impl<'e> Log<'e> {
             let _ = file::rename(path, std::path::Path::new(&old)); // the next line tries again
         }
     }
+}
+
+fn short(session_id: Option<&str>) -> String {
+    let sid = session_id.filter(|id| !id.is_empty()).unwrap_or("default");
+    let skip = sid.chars().count().saturating_sub(SID_CHARS);
+    sid.chars().skip(skip).collect()
 }
 
 /// What a line says after its message: text as it is, anything else as JSON, cut at [`META_UNITS`]; nothing for

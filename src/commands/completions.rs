@@ -1,14 +1,21 @@
-//! `si completions`.
+//! `si completions`: a completion script for a shell.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
+use clap::CommandFactory;
 
 use super::Terminal;
+use crate::cli::Cli;
 
-/// Arguments.
+/// Arguments of `si completions`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
 
-/// Runs the command.
-pub fn run(_terminal: &mut Terminal<'_>, _args: &Args) -> Result<()> {
-    bail!("not built yet")
+/// Prints the script.
+pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "si", &mut script);
+    Ok(terminal.out.write_all(&script)?)
 }

@@ -1,14 +1,57 @@
-//! `si get`.
+//! `si get`: one effective value.
 
 use anyhow::{Result, bail};
+use serde_json::Value;
 
 use super::Terminal;
+use crate::client::json_edit::Document;
+use crate::config::edit::{Target, did_you_mean};
+use crate::config::{Config, Key, tree};
+use crate::store::{StateFile, Store};
 
-/// Arguments.
+/// Arguments of `si get`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// The key (compact.threshold), its label, or a section
+    pub key: String,
+}
 
-/// Runs the command.
-pub fn run(_terminal: &mut Terminal<'_>, _args: &Args) -> Result<()> {
-    bail!("not built yet")
+/// Prints one value: text as it is, anything else as JSON.
+pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
+    let config = Config::load(terminal.env);
+    let target = Target::find(&args.key);
+    if target.in_project() {
+        return in_project(terminal, &target, &args.key);
+    }
+    if let Some(key) = target.key {
+        writeln!(terminal.out, "{}", shown(&config, key))?;
+        return Ok(());
+    }
+    match tree::get(&tree::tree(terminal.env, &config), &target.path()) {
+        Some(Value::String(text)) => writeln!(terminal.out, "{text}")?,
+        Some(value) => writeln!(terminal.out, "{}", serde_json::to_string_pretty(value)?)?,
+        None => bail!("{} is not a known key{}", args.key, did_you_mean(&args.key)),
+    }
+    Ok(())
+}
+
+/// A value in force, for people: text as it is, anything else as JSON.
+pub fn shown(config: &Config, key: &Key) -> String {
+    match (key.value)(config) {
+        None => key.spec.unset.unwrap_or("not set").into(),
+        Some(Value::String(text)) => text,
+        Some(value) => value.to_string(),
+    }
+}
+
+fn in_project(terminal: &mut Terminal<'_>, target: &Target, typed: &str) -> Result<()> {
+    let bytes = Store::new(terminal.env).read(StateFile::Config).unwrap_or_default();
+    let steps: Vec<&str> = target.steps.iter().map(String::as_str).collect();
+    let value = Document::parse(&bytes).ok().and_then(|document| document.value(&steps));
+    match value {
+        Some(Value::String(text)) => writeln!(terminal.out, "{text}")?,
+        Some(value) => writeln!(terminal.out, "{value}")?,
+        None => bail!("{typed} is not set"),
+    }
+    Ok(())
 }

@@ -1,14 +1,68 @@
-//! `si migrate`.
+//! `si migrate`: folds the older, flat `statusline-intel.json` into the configuration file.
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use super::Terminal;
+use super::change::{Outcome, conclude, propose};
+use crate::client::json_edit::Document;
+use crate::config::edit::Target;
+use crate::store::{StateFile, Store};
 
-/// Arguments.
+/// Arguments of `si migrate`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Write without asking
+    #[arg(long, short = 'y')]
+    pub yes: bool,
+}
 
-/// Runs the command.
-pub fn run(_terminal: &mut Terminal<'_>, _args: &Args) -> Result<()> {
-    bail!("not built yet")
+/// Writes what the older file holds and the newer one does not under `statusline`. The older file stays.
+pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
+    let store = Store::new(terminal.env);
+    let path = store.path(StateFile::LegacyConfig).context("there is no configuration folder: HOME is not set")?;
+    let Some(bytes) = store.read(StateFile::LegacyConfig) else {
+        writeln!(terminal.out, "Nothing to migrate: there is no {}.", path.display())?;
+        return Ok(());
+    };
+    let older =
+        Document::parse(&bytes).map_err(|fault| anyhow::anyhow!("{} does not parse: {fault}", path.display()))?;
+    let Some(names) = older.keys(&[]) else { bail!("{} is not a JSON object", path.display()) };
+    let mut targets = Vec::new();
+    let outcome = propose(terminal, args.yes, |document| {
+        for name in &names {
+            fold(&older, document, &[name], &mut targets)?;
+        }
+        Ok(())
+    })?;
+    match outcome {
+        Outcome::Unchanged => {
+            writeln!(
+                terminal.out,
+                "Nothing to migrate: session-intelligence.json already holds all of {}.",
+                path.display()
+            )?;
+        }
+        Outcome::Written => writeln!(terminal.out, "{} is not needed any more.", path.display())?,
+        Outcome::Shown => {}
+    }
+    conclude(terminal, outcome, &targets)
+}
+
+/// Copies the value at `path` where the newer file has none; objects member by member.
+fn fold(older: &Document, newer: &mut Document, path: &[&str], targets: &mut Vec<Target>) -> Result<()> {
+    let steps = [&["statusline"], path].concat();
+    if let (Some(names), Some(_)) = (older.keys(path), newer.keys(&steps)) {
+        return names.iter().try_for_each(|name| fold(older, newer, &[path, &[name]].concat(), targets));
+    }
+    if newer.raw(&steps).is_some() {
+        return Ok(()); // the newer file wins
+    }
+    let raw = older.raw(path).unwrap_or("null");
+    let written = match older.value(path) {
+        Some(value) => newer.set(&steps, &value),
+        None => newer.set_raw(&steps, raw),
+    };
+    written.map_err(|mismatch| anyhow::anyhow!("{mismatch} in the newer file; put it right first"))?;
+    targets.push(Target::find(&steps.join(".")));
+    Ok(())
 }

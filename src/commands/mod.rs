@@ -1,5 +1,6 @@
 //! The terminal commands, one file each. Slash commands call the same ones.
 
+pub mod change;
 pub mod completions;
 pub mod config;
 pub mod doctor;

@@ -1,14 +1,53 @@
-//! `si reset`.
+//! `si reset`: takes values out of the configuration file, so that the defaults hold again.
 
 use anyhow::{Result, bail};
 
 use super::Terminal;
+use super::change::{Outcome, conclude, propose};
+use super::set::are;
+use crate::config::KEYS;
+use crate::config::edit::{Target, did_you_mean};
 
-/// Arguments.
+/// Arguments of `si reset`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Keys, labels or sections; `all` (or `*`) for everything
+    #[arg(required = true, value_name = "KEY")]
+    pub keys: Vec<String>,
+    /// Write without asking
+    #[arg(long, short = 'y')]
+    pub yes: bool,
+}
 
-/// Runs the command.
-pub fn run(_terminal: &mut Terminal<'_>, _args: &Args) -> Result<()> {
-    bail!("not built yet")
+/// Takes the named keys out of the file. With `all`, keys that are not known stay.
+pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
+    let all = args.keys.iter().any(|key| matches!(key.as_str(), "all" | "*"));
+    let targets: Vec<Target> = if all {
+        KEYS.iter().map(|key| Target::find(key.path)).collect()
+    } else {
+        args.keys.iter().map(|typed| Target::find(typed)).collect()
+    };
+    let mut absent = None;
+    let outcome = propose(terminal, args.yes, |document| {
+        for target in &targets {
+            let mut removed = target.remove(document);
+            // A section holds keys, each of which may also stand where a scalar took the place of the section.
+            if !removed && target.key.is_none() {
+                removed = target.keys().iter().any(|key| Target::find(key.path).remove(document));
+            }
+            if !removed && target.is_unknown() && !target.in_project() {
+                absent = absent.take().or_else(|| Some(target.path()));
+            }
+        }
+        match &absent {
+            Some(path) => bail!("{path} is not a known key, and the file does not hold it{}", did_you_mean(path)),
+            None => Ok(()),
+        }
+    })?;
+    if outcome == Outcome::Unchanged {
+        let names: Vec<String> =
+            if all { vec!["everything".into()] } else { targets.iter().map(Target::path).collect() };
+        writeln!(terminal.out, "Nothing to change: {} not set in the file.", are(&names))?;
+    }
+    conclude(terminal, outcome, &targets)
 }

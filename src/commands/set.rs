@@ -1,14 +1,143 @@
-//! `si set`.
+//! `si set`: changes values in the configuration file.
 
 use anyhow::{Result, bail};
+use serde_json::Value;
 
-use super::Terminal;
+use super::change::{Outcome, conclude, propose};
+use super::{Terminal, Usage};
+use crate::config::edit::{Target, did_you_mean};
 
-/// Arguments.
+/// Arguments of `si set`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// KEY VALUE pairs, or KEY=VALUE; a key may be given by its label
+    #[arg(required = true, num_args = 1.., value_name = "KEY VALUE", allow_hyphen_values = true)]
+    pub words: Vec<String>,
+    /// Write without asking
+    #[arg(long, short = 'y')]
+    pub yes: bool,
+}
 
-/// Runs the command.
-pub fn run(_terminal: &mut Terminal<'_>, _args: &Args) -> Result<()> {
-    bail!("not built yet")
+/// Sets one or more keys: one difference, one write.
+pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
+    let (words, yes) = without_yes(args);
+    let changes = changes(&pairs(&words)?)?;
+    let targets: Vec<Target> = changes.iter().map(|change| change.target.clone()).collect();
+    for target in targets.iter().filter(|target| target.is_unknown()) {
+        let path = target.path();
+        writeln!(terminal.err, "note: {path} is not a known key, so nothing reads it{}", did_you_mean(&path))?;
+    }
+    let outcome = propose(terminal, yes, |document| {
+        for change in &changes {
+            match &change.json {
+                Some(json) => change.target.set(document, json).map_err(|mismatch| {
+                    anyhow::anyhow!("{mismatch} in the file; put it right first: si reset {}", mismatch.at)
+                })?,
+                None => drop(change.target.remove(document)),
+            }
+        }
+        Ok(())
+    })?;
+    if outcome == Outcome::Unchanged {
+        let names: Vec<String> = targets.iter().map(Target::path).collect();
+        writeln!(terminal.out, "Nothing to change: {} already set so.", are(&names))?;
+    }
+    conclude(terminal, outcome, &targets)
+}
+
+/// Names as the subject of a sentence, with its verb.
+pub fn are(names: &[String]) -> String {
+    format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
+}
+
+/// One key and what it is to hold; none takes it out of the file.
+struct Change {
+    target: Target,
+    json: Option<String>,
+}
+
+/// The switch is understood wherever it stands, but for the place of a value.
+fn without_yes(args: &Args) -> (Vec<String>, bool) {
+    let mut words = args.words.clone();
+    let ends = |words: &[String]| words.last().is_some_and(|word| word == "--yes" || word == "-y");
+    let odd = ends(&words);
+    if odd {
+        words.pop();
+    }
+    (words, args.yes || odd)
+}
+
+/// Splits the words into keys and values: `KEY VALUE`, or `KEY=VALUE` where what stands before `=` is a known key.
+fn pairs(words: &[String]) -> Result<Vec<(String, String)>> {
+    let mut pairs = Vec::new();
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        if let Some((key, value)) = word.split_once('=')
+            && !Target::find(key).is_unknown()
+        {
+            pairs.push((key.trim().to_string(), value.to_string()));
+            continue;
+        }
+        match rest.next() {
+            Some(value) => pairs.push((word.clone(), value.clone())),
+            None => {
+                let form = "the form is: si set KEY VALUE [KEY VALUE…]";
+                return Err(Usage(format!("{word} stands without a value; {form}")).into());
+            }
+        }
+    }
+    Ok(pairs)
+}
+
+/// Reads all values; the error names each one that cannot be used, with the accepted form.
+fn changes(pairs: &[(String, String)]) -> Result<Vec<Change>> {
+    let mut changes = Vec::new();
+    let mut refused = Vec::new();
+    for (typed, value) in pairs {
+        let target = Target::find(typed);
+        if target.steps.iter().any(String::is_empty) {
+            refused.push(format!("{typed:?} is not a key: between its dots stands nothing"));
+            continue;
+        }
+        if target.key.is_none() && !target.is_unknown() {
+            match group(&target, value) {
+                Some(inner) => changes.extend(inner.map_err(|why| anyhow::anyhow!(why))?),
+                None => {
+                    let keys: Vec<&str> = target.keys().iter().map(|key| key.path).collect();
+                    refused.push(format!("{typed} is a section; set one of its keys: {}", keys.join(", ")));
+                }
+            }
+            continue;
+        }
+        // The word that the form shows for "not set" takes the key out again.
+        let unset = target.key.and_then(|key| key.spec.unset);
+        if unset.is_some_and(|word| word.eq_ignore_ascii_case(value.trim()))
+            || value.trim() == "null" && unset.is_some()
+        {
+            changes.push(Change { target, json: None });
+            continue;
+        }
+        match target.parse_value(value) {
+            Ok(json) => changes.push(Change { target, json: Some(json) }),
+            Err(accepted) => refused.push(format!("{} cannot be {value:?}: it takes {accepted}", target.path())),
+        }
+    }
+    if refused.is_empty() { Ok(changes) } else { bail!("{}", refused.join("; ")) }
+}
+
+/// A JSON object given for a section: one change for each key in it. None when the value is no object.
+fn group(section: &Target, value: &str) -> Option<Result<Vec<Change>, String>> {
+    let Ok(Value::Object(members)) = serde_json::from_str(value) else { return None };
+    let change = |(name, value): (&String, &Value)| {
+        let target = Target::find(&format!("{}.{name}", section.path()));
+        if target.key.is_none() && !target.is_unknown() {
+            return group(&target, &value.to_string())
+                .unwrap_or_else(|| Err(format!("{} is a section, and {value} is no object", target.path())));
+        }
+        let json = target.parse_value(&value.to_string());
+        let json = json.map_err(|accepted| format!("{} cannot be {value}: it takes {accepted}", target.path()))?;
+        Ok(vec![Change { target, json: Some(json) }])
+    };
+    let all: Result<Vec<Vec<Change>>, String> = members.iter().map(change).collect();
+    Some(all.map(|changes| changes.into_iter().flatten().collect()))
 }

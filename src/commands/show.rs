@@ -1,14 +1,40 @@
-//! `si show`.
+//! `si show`: the effective configuration.
 
 use anyhow::{Result, bail};
 
 use super::Terminal;
+use crate::config::edit::{Target, did_you_mean};
+use crate::config::{Config, tree};
 
-/// Arguments.
+/// Arguments of `si show`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Only this section or key
+    pub key: Option<String>,
+}
 
-/// Runs the command.
-pub fn run(_terminal: &mut Terminal<'_>, _args: &Args) -> Result<()> {
-    bail!("not built yet")
+/// Prints the effective configuration as JSON: every key, and those of the files that are not known.
+pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
+    let config = Config::load(terminal.env);
+    let tree = tree::tree(terminal.env, &config);
+    let part = match &args.key {
+        None => &tree,
+        Some(typed) => {
+            let path = Target::find(typed).path();
+            match tree::get(&tree, &path) {
+                Some(part) => part,
+                None => bail!("{typed} is not a known key{}", did_you_mean(typed)),
+            }
+        }
+    };
+    writeln!(terminal.out, "{}", serde_json::to_string_pretty(part)?)?;
+    if let Some(broken) = &config.broken {
+        writeln!(
+            terminal.err,
+            "note: {} does not parse, and so counts as absent: {}",
+            broken.path.display(),
+            broken.why
+        )?;
+    }
+    Ok(())
 }

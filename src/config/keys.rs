@@ -236,13 +236,13 @@ keys! {
 
     /// Pins.
     Pins at pins, "pins" {
-        enabled: bool = true, "enabled", "Pins",
+        enabled: bool = true, "enabled", "Bring pins back",
             "Bring pinned text back after a compaction.", switch();
     }
 
     /// Learning from past compactions.
     Learn at learn, "learn" {
-        enabled: bool = true, "enabled", "Learning",
+        enabled: bool = true, "enabled", "Learn from compactions",
             "Record compactions and move the zones to your own habit.", switch();
         announce: bool = false, "announce", "Announce learned zones",
             "Say so when learned zones move.", switch().vars(&[var("CLAUDE_LEARN_ANNOUNCE", Accepts::ZeroOne)]);

@@ -4,6 +4,7 @@
 //! `perProject` block, variables. Loading never fails: a value that cannot be used falls back alone, keys that are not
 //! known are left alone, and a file that does not parse counts as absent and is reported as [`Config::broken`].
 
+pub mod docs;
 pub mod edit;
 mod keys;
 mod services;
