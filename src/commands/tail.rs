@@ -23,6 +23,7 @@ pub struct Args {
     /// Lines of all sessions, not of one
     #[arg(long, conflicts_with = "session")]
     pub all: bool,
+    /// Which session
     #[command(flatten)]
     pub session: SessionArgs,
 }
