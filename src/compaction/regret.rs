@@ -45,6 +45,30 @@ pub enum Band {
     Hot,
 }
 
+impl Band {
+    /// The name in the log.
+    pub fn name(self) -> &'static str {
+        match self {
+            Band::Dropped => "dropped",
+            Band::Warm => "warm",
+            Band::Hot => "hot",
+        }
+    }
+}
+
+/// A call of the main conversation, as the window sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Touch<'a> {
+    /// When, epoch milliseconds.
+    pub now_ms: i64,
+    /// The directory that it touched.
+    pub root: Option<&'a str>,
+    /// The tool's name.
+    pub tool: Option<&'a str>,
+    /// The tool's input.
+    pub input: Option<Raw<'a>>,
+}
+
 /// How much a touch weighs by what was done: looking at it again counts most, tidying up least.
 pub fn weight(tool: &str, input: Option<Raw<'_>>) -> f64 {
     match tool {
@@ -62,17 +86,10 @@ pub fn weight(tool: &str, input: Option<Raw<'_>>) -> f64 {
 /// Counts a call of the main conversation in the session's window, and closes the window when it is over; the call that
 /// closes it is not scored.
 ///
-/// `guard` holds the lock of [`StateFile::Snapshot`], which is also that of the history. `root` is the directory that the
-/// call touched. `transcript` is measured once, for how much of the prompt cache survived the compaction.
-pub fn watch(
-    guard: &Guard<'_>,
-    sid: &Sid,
-    now_ms: i64,
-    root: Option<&str>,
-    tool: Option<&str>,
-    input: Option<Raw<'_>>,
-    transcript: Option<&Path>,
-) -> Result<Outcome> {
+/// `guard` holds the lock of [`StateFile::Snapshot`], which is also that of the history. `transcript` is measured once, for
+/// how much of the prompt cache survived the compaction.
+pub fn watch(guard: &Guard<'_>, sid: &Sid, touch: &Touch<'_>, transcript: Option<&Path>) -> Result<Outcome> {
+    let Touch { now_ms, root, tool, input } = *touch;
     let Some(mut snapshot) = guard.store().read_json::<Snapshot>(StateFile::Snapshot(sid)) else {
         return Ok(Outcome { hit: None, closed: true });
     };

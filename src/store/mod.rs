@@ -184,7 +184,8 @@ impl StateFile<'_> {
     fn lock_path(&self, env: &Env) -> Option<PathBuf> {
         use StateFile::*;
         let name = match self {
-            TokenBudget(sid) | ToolCount(sid) | ToolSeen(sid) | Shape(sid) | Rollup(sid) | SessionAnchor(sid) => {
+            TokenBudget(sid) | ToolCount(sid) | ToolSeen(sid) | Shape(sid) | Rollup(sid) | SessionAnchor(sid)
+            | ZoneState(sid) => {
                 format!("claude-tool-count-{sid}.lock")
             }
             Totals(sid) | TotalsSinceCompact(sid) => format!("claude-cost-{sid}.lock"),

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use crate::env::Env;
 use crate::git;
@@ -66,6 +66,17 @@ pub fn files(env: &Env, store: Store<'_>, anchor: &Path, query: &Query<'_>) -> V
     }
     files.truncate(query.limit);
     files
+}
+
+/// Sees to it that a count is stored, without reading it: for callers that have no use for it yet.
+pub fn keep_counted(env: &Env, store: Store<'_>, anchor: &Path, query: &Query<'_>) {
+    let file_key = file_key(anchor);
+    let stored =
+        store.path(StateFile::Anchors(&file_key)).and_then(|path| path.symlink_metadata().ok()?.modified().ok());
+    let since = stored.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map(|since| since.as_millis() as i64);
+    if since.is_none_or(|since| env.now_ms - since >= FRESH_MS) {
+        files(env, store, anchor, query);
+    }
 }
 
 /// Counts the anchors of the project at `anchor` again and stores them: the body of `si refresh anchors`. Does nothing

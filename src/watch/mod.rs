@@ -7,6 +7,8 @@ pub mod glob;
 pub mod phase;
 pub mod rollup;
 pub mod root_dir;
+pub mod seen;
 pub mod shape;
+pub mod suggestion;
 pub mod task_change;
 pub mod zones;

@@ -119,6 +119,15 @@ pub fn in_force(env: &Env, store: Store<'_>, config: &Config, anchor: &Path, sid
     adapt(&history, &base, &anchor.to_string_lossy(), cost)
 }
 
+/// Whether so few tokens are in context that no limit, however learnt, can be reached: most calls of a session need not
+/// read the history.
+pub fn is_below_all(store: Store<'_>, config: &Config, sid: &Sid, tokens: u64) -> bool {
+    // A project's own limits are not looked up here; as soon as there are any, this cannot tell.
+    let window = store.read_count(StateFile::ContextWindow(sid), WINDOW_RANGE);
+    config.statusline.per_project.is_empty()
+        && tokens < Base::new(&config.statusline.zones, window).yellow.saturating_mul(7) / 10
+}
+
 /// The limits that learning starts from, and how far it may move them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Base {

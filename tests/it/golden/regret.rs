@@ -64,7 +64,8 @@ fn sequence(input: &Value, sandbox: &Sandbox) -> Result<Value, String> {
         let given = call.get("tool_input").map(Value::to_string);
         let now = T0 + call["at_ms"].as_i64().unwrap_or(0);
         let (root, tool) = (call["root"].as_str(), call["tool"].as_str());
-        let outcome = regret::watch(&guard, &sid, now, root, tool, given.as_deref().map(Raw::new), None);
+        let touch = regret::Touch { now_ms: now, root, tool, input: given.as_deref().map(Raw::new) };
+        let outcome = regret::watch(&guard, &sid, &touch, None);
         let outcome = outcome.map_err(|error| format!("{error:#}"))?;
         let band = outcome.hit.map(|(band, _)| band);
         let mut step = json!({
