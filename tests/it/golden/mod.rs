@@ -58,6 +58,7 @@ tables! {
     glob,
     percentiles,
     phase_events,
+    prefix_hash,
     regret,
     root_dir,
     session_context,
