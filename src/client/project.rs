@@ -17,6 +17,13 @@ pub struct Folder {
     pub dir: PathBuf,
 }
 
+impl Folder {
+    /// Where the client's own memory lies: `MEMORY.md` and the notes that it names.
+    pub fn memory(&self) -> PathBuf {
+        self.dir.join("memory")
+    }
+}
+
 /// The name that the client gives to the folder of a path: every UTF-16 unit outside `A-Za-z0-9` becomes `-`; past 200
 /// units the rest is replaced by `-` and a hash of the whole path in base 36.
 pub fn encode(path: &Path) -> String {

@@ -2,6 +2,7 @@
 
 pub mod bootstrap;
 pub mod claude_md;
+pub mod follow_ups;
 pub mod guidance;
 pub mod handoff;
 pub mod history;

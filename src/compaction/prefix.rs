@@ -5,7 +5,6 @@
 use anyhow::Result;
 use serde::Serialize;
 
-use super::session_context;
 use crate::env::Env;
 use crate::store::key::sha256_hex;
 use crate::store::records::compaction::Prefix;
@@ -95,12 +94,11 @@ pub fn normalise(text: &str) -> String {
 
 /// Whether a comment is an autofill sentinel, whatever the length of its commit id.
 fn is_sentinel(comment: &str) -> bool {
-    let short = || {
+    let sha = || {
         let inner = comment.strip_prefix("<!--")?.strip_suffix("-->")?.trim().strip_prefix("si:autofill")?;
-        let sha = inner.trim_start().strip_prefix("sha=")?;
-        Some(!sha.is_empty() && sha.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        inner.trim_start().strip_prefix("sha=")
     };
-    session_context::sentinel(comment).is_some() || short().unwrap_or(false)
+    sha().is_some_and(|sha| !sha.is_empty() && sha.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 fn differences(prev: &str, next: &str) -> Vec<LineDifference> {

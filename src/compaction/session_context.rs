@@ -239,7 +239,12 @@ fn modified_ms(path: &std::path::Path) -> Option<i64> {
 /// The task in one line, for the status line: the `type:` line, else the first line a person wrote; none where there is
 /// only a template or an autofilled section.
 pub fn task(context: &SessionContext) -> Option<String> {
-    let lines = || context.current_task.lines().map(str::trim).filter(|line| !line.is_empty());
+    task_line(&context.current_task)
+}
+
+/// The task in one line, from what a person wrote in `Current Task`.
+pub fn task_line(written: &str) -> Option<String> {
+    let lines = || written.lines().map(str::trim).filter(|line| !line.is_empty());
     let of_type = lines().find_map(|line| line.strip_prefix("type:")).map(str::trim).filter(|text| !text.is_empty());
     let Some(text) = of_type else {
         let first = lines().next()?.trim_start_matches(|c: char| matches!(c, '-' | '*') || c.is_whitespace());

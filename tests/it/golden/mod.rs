@@ -56,6 +56,7 @@ tables! {
     git_derived,
     git_nexus,
     glob,
+    handoff,
     percentiles,
     phase_events,
     prefix_hash,

@@ -19,6 +19,7 @@ const fn ruling(tag: &'static str, rule: &'static str, test: &'static str) -> Ru
 /// All rulings, by number.
 #[rustfmt::skip]
 pub const RULINGS: &[Ruling] = &[
+    ruling("C27", "Any signal is enough for a handoff, and the block lists the follow-ups", "the_block_lists_the_follow_ups_and_says_how_to_go_on"),
     ruling("B05", "A config that does not parse counts as absent, once", "a_file_that_does_not_parse_counts_as_absent_and_is_reported"),
     ruling("B07", "Text is put into a file as it is, `$` sequences included", "replacing_takes_text_as_it_is_and_stops_at_the_next_section"),
     ruling("B10", "Text under the autofill sentinel is the user's unless we know it", "text_under_the_sentinel_is_the_users_unless_we_know_it"),
