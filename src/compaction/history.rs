@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde_json::{Map, Value};
 
+use crate::client::json::{self, Object, Raw};
 use crate::store::records::compaction_log::HistoryEntry;
 use crate::store::{Guard, Sid, StateFile, Store};
 
 /// How many of the last entries are ever read.
 pub const READ: usize = 50;
+/// How much of the end of the file holds as many as a rule.
+const END_BYTES: u64 = 48 << 10;
 /// How many of the last lines are kept once the file is over [`MAX_BYTES`].
 const KEEP: usize = 200;
 /// The size over which the file is cut.
@@ -22,6 +25,42 @@ const MISSED_IN: usize = 2;
 /// The last [`READ`] entries, oldest first.
 pub fn read(store: Store<'_>) -> Vec<HistoryEntry> {
     last(&store.read(StateFile::History).unwrap_or_default(), READ)
+}
+
+/// What zones learn from: the last [`READ`] entries, oldest first, with project, tokens, cost, regret and writer alone.
+/// Every redraw and every tool call asks for it, and reading whole records would be most of their time.
+pub fn lessons(store: Store<'_>) -> Vec<HistoryEntry> {
+    let end = store.read_end(StateFile::History, END_BYTES).unwrap_or_default();
+    let whole = (end.len() as u64) < END_BYTES;
+    // The first line of a cut is not whole.
+    let lines = if whole { &end[..] } else { memchr::memchr(b'\n', &end).map_or(&[][..], |at| &end[at + 1..]) };
+    let lessons = last_lessons(lines);
+    if whole || lessons.len() == READ {
+        return lessons;
+    }
+    last_lessons(&store.read(StateFile::History).unwrap_or_default())
+}
+
+fn last_lessons(bytes: &[u8]) -> Vec<HistoryEntry> {
+    let lines = bytes.rsplit(|byte| *byte == b'\n').filter(|line| line.first() == Some(&b'{'));
+    let mut lessons: Vec<HistoryEntry> = lines.filter_map(lesson).take(READ).collect();
+    lessons.reverse();
+    lessons
+}
+
+fn lesson(line: &[u8]) -> Option<HistoryEntry> {
+    let text = json::decode(line);
+    let entry = Object::parse(&text)?;
+    let number = |key: &str| entry.get(key).and_then(Raw::f64);
+    let words = |key: &str| entry.str(key).map(|text| text.into_owned());
+    Some(HistoryEntry {
+        cwd: words("cwd").unwrap_or_default(),
+        tokens: number("tokens"),
+        cost: number("cost"),
+        regret_count: number("regretCount").unwrap_or_default(),
+        by: words("by"),
+        ..HistoryEntry::default()
+    })
 }
 
 /// When a session was last compacted, epoch milliseconds; the other lines are not parsed.
@@ -130,6 +169,34 @@ mod tests {
         assert!(!stamp(&guard, "a", 9, &stamps).unwrap());
         let after = store.read_text(StateFile::History).unwrap();
         assert_eq!(after, lines.replace("{\"t\":1, \"sid\":\"a\"}", "{\"t\":1,\"sid\":\"a\",\"regretHits\":2}"));
+    }
+
+    #[test]
+    fn lessons_are_those_of_the_whole_records_however_long_the_lines() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::for_tests(dir.path());
+        let store = Store::new(&env);
+        for filler in [0, 700, 30_000] {
+            let line = |n: usize| {
+                let dirs = "x".repeat(filler);
+                format!(
+                    "{{\"t\":{n},\"cwd\":\"/p{n}\",\"tokens\":{n}000,\"cost\":{n}.5,\"regretCount\":1.5,\"by\":\"si\",\"hotDirs\":[\"{dirs}\"]}}\n"
+                )
+            };
+            let text: String =
+                (1..=60).map(line).chain(["{broken\n".into(), "{\"tokens\":\"9\",\"cwd\":5}\n".into()]).collect();
+            store.write(StateFile::History, text.as_bytes()).unwrap();
+            let whole = read(store);
+            let lean = whole.into_iter().map(|entry| HistoryEntry {
+                cwd: entry.cwd,
+                tokens: entry.tokens,
+                cost: entry.cost,
+                regret_count: entry.regret_count,
+                by: entry.by,
+                ..HistoryEntry::default()
+            });
+            assert_eq!(lessons(store), lean.collect::<Vec<_>>(), "{filler}");
+        }
     }
 
     #[test]

@@ -46,21 +46,20 @@ pub struct DirtyFile {
     pub from: Option<String>,
 }
 
-/// The state of the working tree around `dir`: a new scan if the stored answer is out of date and the scan ends within
+/// The state of the working tree of `head`: a new scan if the stored answer is out of date and the scan ends within
 /// `deadline`, else the stored answer, renewed by a detached process. None when nothing is known.
-pub fn work_tree(env: &Env, store: Store<'_>, dir: &Path, deadline: Duration) -> Option<WorkTree> {
-    let head = head(env, dir)?;
+pub fn work_tree(env: &Env, store: Store<'_>, head: &Head, deadline: Duration) -> Option<WorkTree> {
     let key = key(&head.root);
     let stored = store.read_json::<WorkTreeAnswer>(StateFile::WorkTree(&key)).unwrap_or_default();
-    let index_mtime = index_mtime(&head);
-    if is_current(env, &stored, &head, index_mtime) {
+    let index_mtime = index_mtime(head);
+    if is_current(env, &stored, head, index_mtime) {
         return answer(&stored);
     }
     // A scan that is known to need more than there is would only cost its deadline.
     if u128::from(stored.took) <= deadline.as_millis() {
         let begun = Instant::now();
-        if let Some(scan) = scan(env, &head, deadline, &|| false) {
-            remember(env, store, &head, index_mtime, Some(scan), begun.elapsed());
+        if let Some(scan) = scan(env, head, deadline, &|| false) {
+            remember(env, store, head, index_mtime, Some(scan), begun.elapsed());
             return Some(scan);
         }
     }

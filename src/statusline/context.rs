@@ -405,8 +405,8 @@ impl<'a> Context<'a> {
     /// The state of the working tree.
     pub fn work_tree(&self) -> Option<git::WorkTree> {
         let find = || {
-            let scan = |dir: PathBuf| git::work_tree(self.env, self.store, &dir, git::LINE_DEADLINE);
-            (self.dir().and_then(scan), "git")
+            let scan = |head| git::work_tree(self.env, self.store, head, git::LINE_DEADLINE);
+            (self.head().and_then(scan), "git")
         };
         *self.find(&self.sources.work_tree, find)
     }

@@ -48,6 +48,16 @@ pub fn read_user(path: &Path, max: u64) -> io::Result<Option<Vec<u8>>> {
     open_user(path)?.map_or(Ok(None), |file| read_bounded(file, max))
 }
 
+/// Reads the last `max` bytes of a private file; none when it is missing or foreign.
+pub fn read_private_end(path: &Path, max: u64) -> io::Result<Option<Vec<u8>>> {
+    let Some(mut file) = open_private(path)? else { return Ok(None) };
+    let size = file.metadata()?.len();
+    file.seek(SeekFrom::Start(size.saturating_sub(max)))?;
+    let mut bytes = Vec::with_capacity(size.min(max) as usize + 1);
+    file.take(max).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
 fn read_bounded(file: File, max: u64) -> io::Result<Option<Vec<u8>>> {
     let size = file.metadata()?.len();
     if size > max {

@@ -249,6 +249,11 @@ impl<'e> Store<'e> {
         read.ok().flatten()
     }
 
+    /// The last `max` bytes of one of our own files; all of it when there are no more. None when absent.
+    pub fn read_end(&self, state: StateFile<'_>, max: u64) -> Option<Vec<u8>> {
+        file::read_private_end(&state.path(self.env)?, max.min(state.max_bytes())).ok().flatten()
+    }
+
     /// The content as text, bad bytes replaced.
     pub fn read_text(&self, state: StateFile<'_>) -> Option<String> {
         let bytes = self.read(state)?;

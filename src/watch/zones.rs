@@ -111,7 +111,7 @@ pub fn in_force(env: &Env, store: Store<'_>, config: &Config, anchor: &Path, sid
     if !config.learn.enabled {
         return base.limits();
     }
-    let history = history::read(store);
+    let history = history::lessons(store);
     if history.len() < MIN_SAMPLES {
         return base.limits();
     }

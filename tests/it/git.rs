@@ -25,6 +25,11 @@ fn head(sandbox: &Sandbox, dir: &Path) -> Option<(String, Kind)> {
     git::head(&sandbox.env(), dir).map(|head| (head.name, head.kind))
 }
 
+/// The state of the working tree around `dir`.
+fn scan_tree(env: &si::Env, dir: &Path, deadline: Duration) -> Option<WorkTree> {
+    git::work_tree(env, Store::new(env), &git::head(env, dir)?, deadline)
+}
+
 fn named(name: &str, kind: Kind) -> Option<(String, Kind)> {
     Some((name.to_string(), kind))
 }
@@ -62,7 +67,7 @@ fn before_the_first_commit_the_unborn_branch_is_named() {
     sandbox.write(&sandbox.cwd.join("a"), "a");
     assert_eq!(head(&sandbox, &sandbox.cwd), named("trunk", Kind::Unborn));
     let env = sandbox.env();
-    let tree = git::work_tree(&env, Store::new(&env), &sandbox.cwd, PATIENT).unwrap();
+    let tree = scan_tree(&env, &sandbox.cwd, PATIENT).unwrap();
     assert_eq!(tree, WorkTree { dirty: Some(1), ..WorkTree::default() });
 }
 
@@ -170,7 +175,7 @@ fn a_scan_counts_entries_lines_and_distance() {
     sandbox.write(&clone.join("src/a.ts"), "1\ntwo\n3\n4\n");
     sandbox.write(&clone.join("new file"), "n\n");
     let env = sandbox.env();
-    let tree = git::work_tree(&env, Store::new(&env), &clone.join("src"), PATIENT).unwrap();
+    let tree = scan_tree(&env, &clone.join("src"), PATIENT).unwrap();
     let want = WorkTree { dirty: Some(2), added: Some(2), deleted: Some(1), ahead: Some(2), behind: Some(1) };
     assert_eq!(tree, want);
     let files = git::dirty_files(&env, &clone, PATIENT).unwrap();
@@ -183,7 +188,7 @@ fn a_stored_answer_stands_until_something_says_otherwise() {
     let sandbox = Sandbox::new();
     let dir = repo(&sandbox);
     let mut env = sandbox.env();
-    let scan = |env: &si::Env| git::work_tree(env, Store::new(env), &dir, PATIENT).unwrap().dirty;
+    let scan = |env: &si::Env| scan_tree(env, &dir, PATIENT).unwrap().dirty;
     assert_eq!(scan(&env), Some(0));
     sandbox.write(&dir.join("new"), "n");
     assert_eq!(scan(&env), Some(0), "nothing said so");
@@ -207,12 +212,12 @@ fn a_mark_set_during_a_scan_outlives_it() {
     let sandbox = Sandbox::new();
     let dir = repo(&sandbox);
     let env = sandbox.env();
-    git::work_tree(&env, Store::new(&env), &dir, PATIENT).unwrap();
+    scan_tree(&env, &dir, PATIENT).unwrap();
     let mut later = env.clone();
     later.now_ms += 10;
     git::mark_stale(&later, Store::new(&later), &dir);
     // This scan's process began before the mark, so its answer may lack the change.
-    git::work_tree(&env, Store::new(&env), &dir, PATIENT).unwrap();
+    scan_tree(&env, &dir, PATIENT).unwrap();
     let record = record(&sandbox);
     assert_eq!((record["stale"].as_bool(), record["dirty"].as_u64()), (Some(true), Some(0)));
 }
@@ -231,7 +236,7 @@ fn a_scan_leaves_index_and_lock_alone() {
     std::fs::File::options().append(true).open(dir.join("b.txt")).unwrap().set_modified(old).unwrap();
     let before = std::fs::read(dir.join(".git/index")).unwrap();
     let env = sandbox.env();
-    assert_eq!(git::work_tree(&env, Store::new(&env), &dir, PATIENT).unwrap().dirty, Some(0));
+    assert_eq!(scan_tree(&env, &dir, PATIENT).unwrap().dirty, Some(0));
     git::dirty_files(&env, &dir, PATIENT).unwrap();
     assert_eq!(std::fs::read(dir.join(".git/index")).unwrap(), before);
     assert!(!dir.join(".git/index.lock").exists());
@@ -282,7 +287,7 @@ fn nothing_that_a_repository_names_is_run() {
     let env = sandbox.env();
     let store = Store::new(&env);
     let head = git::head(&env, &dir.join("src")).unwrap();
-    assert_eq!(git::work_tree(&env, store, &dir, PATIENT).unwrap().dirty, Some(3));
+    assert_eq!(scan_tree(&env, &dir, PATIENT).unwrap().dirty, Some(3));
     assert_eq!(git::dirty_files(&env, &dir, PATIENT).unwrap().len(), 3);
     assert_eq!(git::last_commit(&env, &head).unwrap().subject, "attributes");
     git::commit_files(&head);
@@ -323,12 +328,12 @@ fn a_git_that_hangs_costs_its_deadline_and_is_killed() {
     let dir = repo(&sandbox);
     let env = sandbox.env();
     sandbox.write(&dir.join("new"), "n");
-    assert_eq!(git::work_tree(&env, Store::new(&env), &dir, PATIENT).unwrap().dirty, Some(1));
+    assert_eq!(scan_tree(&env, &dir, PATIENT).unwrap().dirty, Some(1));
     let pid = sandbox.root().join("pid");
     let mut env = shim(&sandbox, &format!("#!/bin/sh\necho $$ > '{}'\nexec sleep 25\n", pid.display()));
     env.now_ms += 31_000;
     let begun = Instant::now();
-    let tree = git::work_tree(&env, Store::new(&env), &dir, Duration::from_millis(400)).unwrap();
+    let tree = scan_tree(&env, &dir, Duration::from_millis(400)).unwrap();
     assert_eq!(tree.dirty, Some(1), "the stored answer");
     assert!(begun.elapsed() < Duration::from_secs(5));
     let gone = |pid: &Path| !Path::new("/proc").join(sandbox.read(pid).trim()).exists();
@@ -365,10 +370,10 @@ fn a_slow_scan_is_left_to_the_detached_process() {
     let env = shim(&sandbox, &format!("#!/bin/sh\nsleep 0.3\nexec '{}' \"$@\"\n", real.display()));
     let path = env.var("PATH").unwrap().to_string();
     sandbox.write(&dir.join("new"), "n");
-    assert_eq!(git::work_tree(&env, Store::new(&env), &dir, Duration::from_millis(50)), None);
+    assert_eq!(scan_tree(&env, &dir, Duration::from_millis(50)), None);
     let output = sandbox.si(["refresh", "git", dir.to_str().unwrap()]).var("PATH", &path).run();
     assert_eq!((output.code, output.stdout.as_str()), (0, ""), "{output}");
-    let tree = git::work_tree(&env, Store::new(&env), &dir, Duration::from_millis(50)).unwrap();
+    let tree = scan_tree(&env, &dir, Duration::from_millis(50)).unwrap();
     assert_eq!(tree.dirty, Some(1));
     assert!(record(&sandbox)["took"].as_u64().unwrap() >= 300);
 }
