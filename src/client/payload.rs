@@ -23,7 +23,7 @@ impl<'a> Payload<'a> {
     }
 
     fn first_str(&self, keys: &[&str]) -> Option<Cow<'a, str>> {
-        keys.iter().find_map(|key| self.0.str(key)).filter(|text| !text.is_empty())
+        keys.iter().find_map(|key| self.0.str(key).filter(|text| !text.is_empty()))
     }
 
     /// The session id as it stands in the payload.

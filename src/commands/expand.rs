@@ -1,6 +1,5 @@
 //! `si expand`: archived tool results, printed, listed and swept.
 
-
 use anyhow::{Result, bail};
 
 use super::session::{self, Session, SessionArgs};

@@ -163,14 +163,13 @@ pub struct Entry {
     pub missing: bool,
 }
 
-/// What a session's archive holds, oldest first.
+/// What a session's archive holds, in the order of its index: oldest first.
 pub fn list(store: &Store<'_>, sid: &Sid) -> Vec<Entry> {
     let mut rows: Vec<ArchiveRow> = Vec::new();
     for (_, row) in Index::read(store, sid).rows() {
         rows.retain(|earlier| earlier.id != row.id);
         rows.push(row);
     }
-    rows.sort_by_key(|row| row.t);
     rows.into_iter().map(|row| Entry { missing: !is_there(store, sid, &row.id), row }).collect()
 }
 

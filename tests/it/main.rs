@@ -2,6 +2,7 @@
 
 mod support;
 
+mod archive;
 mod git;
 mod golden;
 mod lanes;

@@ -48,6 +48,7 @@ macro_rules! tables {
 
 tables! {
     adaptive_zones,
+    archive,
     chain,
     config,
     debug_log,
@@ -162,7 +163,9 @@ pub fn differ(expect: &Value, actual: &Value, at: &str) -> Option<String> {
             if same { None } else { no() }
         }
         (Value::Object(want), Value::Object(have)) => {
-            let keys: BTreeSet<&String> = want.keys().chain(have.keys()).collect();
+            // A key that starts with an underscore is a remark of the table.
+            let keys = want.keys().chain(have.keys()).filter(|key| !key.starts_with('_'));
+            let keys: BTreeSet<&String> = keys.collect();
             keys.into_iter().find_map(|key| {
                 let at = format!("{at}/{key}");
                 match (want.get(key), have.get(key)) {

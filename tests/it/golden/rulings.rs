@@ -24,6 +24,7 @@ pub const RULINGS: &[Ruling] = &[
     ruling("B07", "Text is put into a file as it is, `$` sequences included", "replacing_takes_text_as_it_is_and_stops_at_the_next_section"),
     ruling("B10", "Text under the autofill sentinel is the user's unless we know it", "text_under_the_sentinel_is_the_users_unless_we_know_it"),
     ruling("B18", "Values and sections of a wrong type fall back and throw nothing", "a_section_of_a_wrong_type_disturbs_no_variable"),
+    ruling("B19", "A dropped index row takes no record along that another row names", "an_older_row_of_a_live_record_takes_nothing_along"),
     ruling("B25", "An issue is no part of a date, a version or a commit id", "an_issue_is_no_part_of_a_date_a_version_or_a_commit_id"),
     ruling("B26", "File names come unquoted from the repository", "history_tells_commits_and_their_files"),
     ruling("B36", "NO_COLOR set to anything but empty turns colours off", "any_value_of_no_color_turns_colours_off"),
@@ -33,10 +34,13 @@ pub const RULINGS: &[Ruling] = &[
     ruling("C14", "The task may take 70 columns", "built_in_values_are_those_of_the_text"),
     ruling("C19", "Recency is the default scoring", "built_in_values_are_those_of_the_text"),
     ruling("C36", "Every taskChange key has a default", "built_in_values_are_those_of_the_text"),
+    ruling("C37", "The least recently used result goes; prune sweeps by toolArchive.ttlDays", "what_was_used_lately_is_kept_and_prune_goes_by_ttl_days"),
     ruling("C38", "A log line names the payload's session by its last 12 characters", "a_line_has_the_documented_shape"),
     ruling("C47", "perProject works everywhere", "project_blocks_lie_over_the_files_and_below_the_variables"),
     ruling("C52", "Fields of the environment beat its preset; COMPACT=1 drops the task last", "fields_of_the_environment_beat_its_preset_and_the_task_goes_last"),
     ruling("C56", "A wrong type falls back alone", "a_value_that_cannot_be_used_falls_back_alone"),
+    ruling("C57", "Archived bodies are readable text", "archived_bodies_are_readable_text"),
+    ruling("C58", "Bad usage of the command line exits 64", "expanding_without_an_id_is_bad_usage"),
     ruling("js-artifact", "Wrong types are absent, never NaN or joined text", "wrong_types_read_as_absent"),
 ];
 
