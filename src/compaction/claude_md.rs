@@ -1,1 +1,286 @@
-//! (to come) claude_md.
+//! The managed block in a project's CLAUDE.md: rules for the model between two marker lines. What is between them is
+//! ours and is renewed with each version; what is outside is the user's and never changes by a byte.
+//!
+//! A marker counts only where it is alone on its line and outside of a fenced code block. The file may have any line
+//! ends, no last one, a byte order mark or bytes that are no text.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use crate::env::Env;
+use crate::store::{StateFile, Store};
+use crate::watch::root_dir;
+
+const BEGIN: &str = "<!-- BEGIN session-intelligence:rules -->";
+const END: &str = "<!-- END session-intelligence:rules -->";
+const RULES: &str = include_str!("../../templates/claude-md-rules.md");
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// What [`inject`] did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Injected {
+    /// The file was created.
+    Created(PathBuf),
+    /// The block was added to a file that was there.
+    Added(PathBuf),
+    /// The block was renewed or mended.
+    Renewed(PathBuf),
+    /// Nothing was to be done.
+    Unchanged,
+}
+
+/// Puts the block into the CLAUDE.md of the project at `root`, or renews it there.
+pub fn inject(store: Store<'_>, root: &Path) -> Result<Injected> {
+    let state = StateFile::ClaudeMd(root);
+    let Some(path) = store.path(state) else { return Ok(Injected::Unchanged) };
+    check_target(&path, root)?;
+    let existed = path.symlink_metadata().is_ok();
+    let look = || match store.read(state) {
+        Some(bytes) => Ok(bytes),
+        None if path.metadata().is_ok() => bail!("{} is not a regular file of sane size", path.display()),
+        None => Ok(Vec::new()),
+    };
+    // Nearly always there is nothing to do, and then no lock is taken.
+    if merge(&look()?).is_none() {
+        return Ok(Injected::Unchanged);
+    }
+    let guard = store.lock(state)?;
+    let before = look()?;
+    let Some(after) = merge(&before) else { return Ok(Injected::Unchanged) };
+    guard.write(state, &after)?;
+    let had_block = lines(&before).any(|(_, line)| is_marker(line, BEGIN));
+    Ok(match (existed, had_block) {
+        (false, _) => Injected::Created(path),
+        (true, false) => Injected::Added(path),
+        (true, true) => Injected::Renewed(path),
+    })
+}
+
+/// The folder whose CLAUDE.md is the project's: the nearest one upwards with `.git`, else with another project marker;
+/// never the home folder, and nothing at or above it.
+pub fn project_folder(env: &Env, anchor: &Path) -> Option<PathBuf> {
+    let home = env.home.as_deref();
+    let is_home = |folder: &Path| {
+        home.is_some_and(|home| folder == home || folder.canonicalize().ok() == home.canonicalize().ok())
+    };
+    let below: Vec<&Path> =
+        anchor.ancestors().take_while(|folder| folder.parent().is_some() && !is_home(folder)).collect();
+    let with_git = below.iter().find(|folder| folder.join(".git").exists());
+    let with_marker = || below.iter().find(|folder| root_dir::is_project(folder));
+    with_git.or_else(with_marker).map(|folder| folder.to_path_buf())
+}
+
+/// Refuses a file that is somebody else's, and a link that leads out of the project to anything but Markdown: whoever
+/// made the repository would choose what is written to.
+fn check_target(path: &Path, root: &Path) -> Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let own = |path: &Path| path.metadata().is_ok_and(|meta| meta.uid() == rustix::process::geteuid().as_raw());
+    if !own(root) {
+        bail!("{} belongs to another user", root.display());
+    }
+    if path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    let Ok(target) = path.canonicalize() else { bail!("{} is a link that leads nowhere", path.display()) };
+    let inside = root.canonicalize().is_ok_and(|root| target.starts_with(root));
+    let markdown = target.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"));
+    if !own(&target) || !(inside || markdown) {
+        bail!("{} leads to {}, which is left alone", path.display(), target.display());
+    }
+    Ok(())
+}
+
+/// The content with exactly one block in it, up to date; none when it is so already.
+pub fn merge(content: &[u8]) -> Option<Vec<u8>> {
+    let (bom, content) = match content.strip_prefix(BOM) {
+        Some(rest) => (BOM, rest),
+        None => (&[][..], content),
+    };
+    let line_end = match content.iter().position(|byte| *byte == b'\n') {
+        Some(at) if content[..at].ends_with(b"\r") => "\r\n",
+        _ => "\n",
+    };
+    let block = block(line_end);
+    let found = blocks(content);
+    let mut out = bom.to_vec();
+    let mut kept = 0;
+    for (i, (from, to)) in found.iter().enumerate() {
+        out.extend_from_slice(&content[kept..*from]);
+        // A second block is one too many: it goes, with what it holds.
+        if i == 0 {
+            out.extend_from_slice(block.as_bytes());
+            if *to < content.len() || content[*from..*to].ends_with(b"\n") {
+                out.extend_from_slice(line_end.as_bytes());
+            }
+        }
+        kept = *to;
+    }
+    out.extend_from_slice(&content[kept..]);
+    if found.is_empty() {
+        if !content.is_empty() {
+            let gap = if content.ends_with(b"\n") { 1 } else { 2 };
+            out.extend_from_slice(line_end.repeat(gap).as_bytes());
+        }
+        out.extend_from_slice(block.as_bytes());
+        out.extend_from_slice(line_end.as_bytes());
+    }
+    (out[bom.len()..] != *content).then_some(out)
+}
+
+/// The block without a line end after it.
+fn block(line_end: &str) -> String {
+    [BEGIN].into_iter().chain(RULES.trim_end().lines()).chain([END]).collect::<Vec<_>>().join(line_end)
+}
+
+/// Where our blocks are: from the first byte of the opening line to past the line end of the closing one. Of a block
+/// whose end is missing, as much counts as is word for word what we write.
+fn blocks(content: &[u8]) -> Vec<(usize, usize)> {
+    let mut fence = None;
+    let mut markers = Vec::new();
+    let mut fenced = Vec::new();
+    for (at, line) in lines(content) {
+        fence = next_fence(fence, line.trim_ascii());
+        let list = if fence.is_some() { &mut fenced } else { &mut markers };
+        if is_marker(line, BEGIN) {
+            list.push((at, at + line.len(), true));
+        } else if is_marker(line, END) {
+            list.push((at, at + line.len(), false));
+        }
+    }
+    if fence.is_some() {
+        // A fence that is never closed: taking it at its word would hide our own block behind it for ever.
+        markers.extend(fenced);
+        markers.sort_unstable();
+    }
+    let mut found = Vec::new();
+    let mut open: Option<(usize, usize)> = None;
+    for (at, end, begins) in markers {
+        if begins {
+            found.extend(open.replace((at, end)).map(|(from, to)| (from, damaged_end(content, to))));
+        } else if let Some((from, _)) = open.take() {
+            found.push((from, end));
+        }
+    }
+    found.extend(open.map(|(from, to)| (from, damaged_end(content, to))));
+    found
+}
+
+/// The fenced code block that is open after a line: its character and the length of its fence.
+fn next_fence(open: Option<(u8, usize)>, line: &[u8]) -> Option<(u8, usize)> {
+    let first = line.first().copied().filter(|byte| matches!(byte, b'`' | b'~'));
+    let run = line.iter().take_while(|byte| first == Some(**byte)).count();
+    match (open, first) {
+        (Some((mark, length)), Some(byte)) if byte == mark && run >= length && run == line.len() => None,
+        (Some(open), _) => Some(open),
+        // Three backticks with more behind on the line are code in the line, not a fence.
+        (None, Some(byte)) if run >= 3 && !(byte == b'`' && line[run..].contains(&b'`')) => Some((byte, run)),
+        (None, _) => None,
+    }
+}
+
+/// The end of a block that lost its closing line: past the opening line, which ends at `to`, and all lines after it that
+/// are as we write them.
+fn damaged_end(content: &[u8], to: usize) -> usize {
+    let ours = lines(&content[to..]).zip(RULES.trim_end().lines());
+    let same = ours.take_while(|((_, line), expected)| trim_line_end(line) == expected.as_bytes());
+    to + same.map(|((_, line), _)| line.len()).sum::<usize>()
+}
+
+fn is_marker(line: &[u8], marker: &str) -> bool {
+    line.trim_ascii() == marker.as_bytes()
+}
+
+fn trim_line_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// Lines with their ends, and where they start.
+fn lines(content: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut at = 0;
+    content.split_inclusive(|byte| *byte == b'\n').map(move |line| {
+        at += line.len();
+        (at - line.len(), line)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(content: &str) -> String {
+        let after =
+            merge(content.as_bytes()).map_or_else(|| content.to_string(), |out| String::from_utf8(out).unwrap());
+        assert_eq!(merge(after.as_bytes()), None, "a second time changes nothing: {after}");
+        after
+    }
+
+    fn shown(content: &str) -> String {
+        merged(content).replace(&block("\n"), "[BLOCK]").replace(&block("\r\n"), "[BLOCK]")
+    }
+
+    #[test]
+    fn what_is_outside_the_block_stays_byte_for_byte() {
+        let old = format!("{BEGIN}\nold rules\n{END}");
+        for (content, want) in [
+            (String::new(), "[BLOCK]\n"),
+            ("x\n".into(), "x\n\n[BLOCK]\n"),
+            ("x".into(), "x\n\n[BLOCK]\n"),
+            (format!("# Top\n{old}\n# Bottom $& $1\n"), "# Top\n[BLOCK]\n# Bottom $& $1\n"),
+            (format!("a\n  {old}"), "a\n[BLOCK]"),
+            (format!("a\r\n{old}\r\nb\r\n").replace("\nold", "\r\nold"), "a\r\n[BLOCK]\r\nb\r\n"),
+            (format!("Docs: between `{BEGIN}` and `{END}`.\r\n"), ""),
+            (format!("{old}\n\n{old}\ntail\n"), "[BLOCK]\n\ntail\n"),
+            (format!("```\n{old}\n```\n"), ""),
+            (format!("~~~md\n```\n{old}\n~~~\n"), ""),
+            (format!("never closed:\n```\n{old}\n"), "never closed:\n```\n[BLOCK]\n"),
+            (format!("{BEGIN}\nbroken\n```\n{old}\n```\n"), &format!("[BLOCK]\nbroken\n```\n{old}\n```\n")),
+            (format!("{END}\nx\n{BEGIN}\n"), &format!("{END}\nx\n[BLOCK]\n")),
+            (format!("{BEGIN}\nbroken\n"), "[BLOCK]\nbroken\n"),
+            (format!("{BEGIN}\n{BEGIN}\nold\n{END}\n"), "[BLOCK]\n"),
+            (format!("{BEGIN}\n{RULES}mine\n"), "[BLOCK]\nmine\n"),
+        ] {
+            let kept = format!("{content}\r\n[BLOCK]\r\n");
+            let kept_lf = format!("{content}\n[BLOCK]\n");
+            let shown = shown(&content);
+            let ok = if want.is_empty() { shown == kept || shown == kept_lf } else { shown == want };
+            assert!(ok, "{content:?} became {shown:?}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_and_a_byte_order_mark_stay() {
+        let after = merge(b"\xef\xbb\xbfa\xff\xfe\nb\n").unwrap();
+        assert!(after.starts_with(b"\xef\xbb\xbfa\xff\xfe\nb\n\n<!-- BEGIN"));
+        assert_eq!(merge(&after), None);
+    }
+
+    #[test]
+    fn a_block_with_other_line_ends_is_up_to_date() {
+        let windows = merged("a\r\n");
+        assert!(!windows.replace("\r\n", "").contains('\n'));
+    }
+
+    #[test]
+    fn the_file_goes_to_the_repository_and_never_to_the_home_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::for_tests(dir.path());
+        let home = env.home.clone().unwrap();
+        let deep = home.join("repo/pkg/src");
+        std::fs::create_dir_all(&deep).unwrap();
+        assert_eq!(project_folder(&env, &deep), None);
+        std::fs::create_dir(home.join(".git")).unwrap();
+        assert_eq!(project_folder(&env, &deep), None, "a home folder under version control");
+        assert_eq!(project_folder(&env, &home), None);
+        std::fs::File::options()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(home.join("repo/pkg/Cargo.toml"))
+            .unwrap();
+        assert_eq!(project_folder(&env, &deep), Some(home.join("repo/pkg")));
+        std::fs::create_dir(home.join("repo/.git")).unwrap();
+        assert_eq!(project_folder(&env, &deep), Some(home.join("repo")));
+    }
+}

@@ -29,6 +29,10 @@ const MAX_FILES: usize = 20;
 const MAX_COMMITS: usize = 10;
 /// How many directories of a kind are named.
 const MAX_DIRS: usize = 5;
+/// The most that a banner takes in a reply, in the reply's units.
+pub const MAX_BANNER: usize = 300;
+/// How much of what is resumed stands in the banner, UTF-16 units.
+const MAX_WHAT: usize = 80;
 /// How much of a task or a list of key files is taken into the block, UTF-16 units.
 const MAX_TEXT: usize = 1500;
 
@@ -188,11 +192,11 @@ fn banner(handoff: &Handoff) -> String {
     };
     let task = task_line(&handoff.current_task)
         .filter(|_| task_is_fresh(handoff))
-        .map(|task| text::cut(&text::sanitize(&task), 80).into_owned());
+        .map(|task| text::cut(&text::sanitize(&task), MAX_WHAT).into_owned());
     let dirs = (!handoff.hot_dirs.is_empty()).then(|| handoff.hot_dirs.join(", "));
     let what = task
-        .or_else(|| handoff.next_priorities.first().map(|next| text::cut(next, 80).into_owned()))
-        .or_else(|| dirs.map(|dirs| text::cut(&text::sanitize(&dirs), 80).into_owned()));
+        .or_else(|| handoff.next_priorities.first().map(|next| text::cut(next, MAX_WHAT).into_owned()))
+        .or_else(|| dirs.map(|dirs| text::cut(&text::sanitize(&dirs), MAX_WHAT).into_owned()));
     let files = handoff.in_flight_files.iter().filter(|file| !file.starts_with(' ')).count();
     let parts = [
         Some(format!("Resuming: {}", what.unwrap_or_else(|| "this session".into()))),

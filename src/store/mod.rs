@@ -85,6 +85,8 @@ pub enum StateFile<'a> {
     CompactionLog,
     /// `{C}/projects/<enc>/session-context.md`: the user's and Claude's notes.
     SessionContext(&'a str),
+    /// `<project>/CLAUDE.md`: the user's instructions, with our block in them.
+    ClaudeMd(&'a Path),
     /// `{C}/projects/<enc>/.si-handoff.json`: what the next session start resumes with.
     Handoff(&'a str),
     /// `{C}/smartcompact/<sid>.md`: pins.
@@ -156,6 +158,7 @@ impl StateFile<'_> {
             Deploy => env.in_claude("logs/deploy-breadcrumb"),
             CompactionLog => env.in_claude("session-data/compaction-log.txt"),
             SessionContext(enc) => env.in_claude(&format!("projects/{enc}/session-context.md")),
+            ClaudeMd(root) => Some(root.join("CLAUDE.md")),
             Handoff(enc) => env.in_claude(&format!("projects/{enc}/.si-handoff.json")),
             Pins(sid) => env.in_claude(&format!("smartcompact/{sid}.md")),
             Settings => env.in_claude("settings.json"),
@@ -175,7 +178,7 @@ impl StateFile<'_> {
     fn owner(&self) -> Owner {
         use StateFile::*;
         match self {
-            Config | LegacyConfig | Deploy | SessionContext(_) | Pins(_) | Settings => Owner::User,
+            Config | LegacyConfig | Deploy | SessionContext(_) | Pins(_) | Settings | ClaudeMd(_) => Owner::User,
             _ => Owner::Si,
         }
     }

@@ -56,7 +56,12 @@ pub fn root_of(path: &str, kind: Kind, depth: usize, base: Option<&str>) -> Stri
 
 /// The nearest folder at or above `path` that holds a project marker; the path itself need not exist.
 pub fn project_root(path: &Path) -> Option<PathBuf> {
-    path.ancestors().find(|folder| MARKERS.iter().any(|marker| folder.join(marker).exists())).map(Path::to_path_buf)
+    path.ancestors().find(|folder| is_project(folder)).map(Path::to_path_buf)
+}
+
+/// Whether a folder holds a project marker.
+pub fn is_project(folder: &Path) -> bool {
+    MARKERS.iter().any(|marker| folder.join(marker).exists())
 }
 
 #[cfg(test)]
