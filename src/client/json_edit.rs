@@ -312,22 +312,27 @@ impl Document {
         "  ".to_owned()
     }
 
-    /// The text between a key and its value, from the first member of the document.
+    /// The text between a key and its value that most members have; somebody may have aligned a few of them.
     fn colon(&self) -> Option<&str> {
+        let mut counts: Vec<(&str, usize)> = Vec::new();
         let mut queue = vec![&self.root];
         while let Some(node) = queue.pop() {
             match &node.kind {
                 Kind::Object(members) => {
-                    if let Some(member) = members.first() {
+                    for member in members {
                         let colon = &self.text[member.key_span.end..member.value.span.start];
-                        return (!colon.contains('\n')).then_some(colon);
+                        match counts.iter_mut().find(|(known, _)| *known == colon) {
+                            Some((_, count)) => *count += 1,
+                            None => counts.push((colon, 1)),
+                        }
                     }
+                    queue.extend(members.iter().map(|member| &member.value));
                 }
-                Kind::Array(items) => queue.extend(items.iter().rev()),
+                Kind::Array(items) => queue.extend(items),
                 Kind::Scalar => {}
             }
         }
-        None
+        counts.into_iter().filter(|(colon, _)| !colon.contains('\n')).max_by_key(|(_, count)| *count).map(|(c, _)| c)
     }
 
     /// The white space that the line of byte `at` starts with.

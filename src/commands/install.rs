@@ -127,8 +127,13 @@ fn plan_config(env: &Env, store: Store<'_>, args: &Args) -> Result<Option<Edit>>
 /// The slash command files with the path of this program in them.
 fn plan_commands(env: &Env, exe: &Path) -> Result<Vec<Edit>> {
     let program = entries::quoted(exe)?;
-    // In the front matter the path is YAML; in quotes it may hold anything.
-    let allowed = format!("allowed-tools: {}\n", json!(format!("Bash({program}:*)")));
+    // The client ends a rule at a bracket followed by a space, so wildcards stand for brackets. In the front matter the
+    // rule is YAML, where in quotes it may hold anything.
+    let rule = match program.contains(['(', ')']) {
+        true => format!("Bash({} *)", program.replace(['(', ')'], "*")),
+        false => format!("Bash({program}:*)"),
+    };
+    let allowed = format!("allowed-tools: {}\n", json!(rule));
     let plan = |(name, content): &(&str, &str)| {
         let path = env.in_claude(&format!("commands/{name}")).context("there is no home folder")?;
         let before = file::read_user(&path, 1 << 20).with_context(|| format!("read {}", path.display()))?;

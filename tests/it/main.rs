@@ -6,3 +6,4 @@ mod archive;
 mod git;
 mod golden;
 mod lanes;
+mod setup;
