@@ -5,8 +5,7 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
-
+use super::cursor::Cursor;
 use super::json::{self, Object, Raw};
 use super::transcript::Boundary;
 use super::usage::Usage;
@@ -50,10 +49,7 @@ pub(crate) enum Says<'a> {
 impl<'a> Row<'a> {
     /// Reads a line; none when it is not one JSON object.
     pub fn parse(line: &'a [u8]) -> Option<Row<'a>> {
-        match serde_json::from_slice::<Usual<'a>>(line) {
-            Ok(usual) => Some(usual.into()),
-            Err(_) => Object::parse(&json::decode(line)).map(|object| of_object(&object)),
-        }
+        usual(line).or_else(|| Object::parse(&json::decode(line)).map(|object| of_object(&object)))
     }
 
     /// The usage of a reply in the main conversation that says how large its context was.
@@ -65,89 +61,82 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A row of the usual shape.
-#[derive(Deserialize)]
-struct Usual<'a> {
-    #[serde(borrow)]
-    message: Option<UsualMessage<'a>>,
-    #[serde(borrow, rename = "compactMetadata")]
-    compact: Option<&'a serde_json::value::RawValue>,
-    #[serde(rename = "isSidechain")]
-    sidechain: Option<bool>,
-    #[serde(rename = "sessionId")]
-    session: Option<&'a str>,
-    timestamp: Option<&'a str>,
-    #[serde(rename = "type")]
-    kind: Option<&'a str>,
-    subtype: Option<&'a str>,
-    uuid: Option<&'a str>,
-}
-
-#[derive(Deserialize)]
-struct UsualMessage<'a> {
-    id: Option<&'a str>,
-    model: Option<&'a str>,
-    usage: Option<UsualUsage>,
-}
-
-#[derive(Deserialize)]
-struct UsualUsage {
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    cache_creation_input_tokens: Option<u64>,
-    cache_read_input_tokens: Option<u64>,
-    cache_creation: Option<UsualLifetimes>,
-    output_tokens_details: Option<UsualDetails>,
-}
-
-#[derive(Deserialize)]
-struct UsualLifetimes {
-    ephemeral_5m_input_tokens: Option<u64>,
-    ephemeral_1h_input_tokens: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct UsualDetails {
-    thinking_tokens: Option<u64>,
-}
-
-impl<'a> From<Usual<'a>> for Row<'a> {
-    fn from(row: Usual<'a>) -> Row<'a> {
-        let message = row.message;
-        let id = message.as_ref().and_then(|message| message.id).or(row.uuid);
-        let says = if row.subtype == Some(COMPACT_BOUNDARY) {
-            let metadata = row.compact.and_then(|raw| Raw::new(raw.get()).object());
-            Says::Compacted(boundary(metadata, row.timestamp.and_then(parse_iso)))
-        } else if let Some(UsualMessage { model, usage: Some(usage), .. }) = message {
-            used(usage.into(), model.unwrap_or_default().into())
-        } else {
-            Says::Other
-        };
-        Row {
-            id: id.map(Cow::from),
-            session: row.session.map(Cow::from),
-            sidechain: row.sidechain == Some(true),
-            at_ms: row.timestamp.and_then(parse_iso),
-            kind: row.kind.map(Cow::from),
-            says,
+/// Reads a row of the usual shape; none for any other.
+fn usual(line: &[u8]) -> Option<Row<'_>> {
+    let (mut row, mut own_id, mut timestamp, mut compact, mut reply, mut is_boundary) =
+        (Row::default(), None, None, None, None, false);
+    let mut cursor = Cursor::new(line);
+    cursor.peek_object()?;
+    cursor.object(|cursor, key| {
+        match key {
+            b"message" => (row.id, reply) = message(cursor)?,
+            b"isSidechain" => row.sidechain = cursor.flag()?,
+            b"sessionId" => row.session = cursor.text()?.map(Cow::from),
+            b"timestamp" => timestamp = cursor.text()?,
+            b"type" => row.kind = cursor.text()?.map(Cow::from),
+            b"uuid" => own_id = cursor.text()?,
+            b"subtype" => is_boundary = cursor.text()? == Some(COMPACT_BOUNDARY),
+            b"compactMetadata" => compact = Some(cursor.raw()?),
+            _ => cursor.skip()?,
         }
-    }
+        Some(())
+    })?;
+    row.id = row.id.or(own_id.map(Cow::from));
+    row.at_ms = timestamp.and_then(parse_iso);
+    row.says = match reply {
+        _ if is_boundary => Says::Compacted(boundary(compact.and_then(|raw| Raw::new(raw).object()), row.at_ms)),
+        Some((usage, model)) => used(usage, model.into()),
+        None => Says::Other,
+    };
+    cursor.is_at_end().then_some(row)
 }
 
-impl From<UsualUsage> for Usage {
-    fn from(usage: UsualUsage) -> Usage {
-        let lifetimes = usage
-            .cache_creation
-            .map(|split| (split.ephemeral_5m_input_tokens.unwrap_or(0), split.ephemeral_1h_input_tokens.unwrap_or(0)));
-        Usage {
-            input: usage.input_tokens.unwrap_or(0),
-            output: usage.output_tokens.unwrap_or(0),
-            cache_read: usage.cache_read_input_tokens.unwrap_or(0),
-            thinking: usage.output_tokens_details.and_then(|details| details.thinking_tokens),
-            ..Usage::default()
+type Reply<'a> = (Usage, &'a str);
+
+/// The id of a message, and its usage and model if it tells a usage.
+fn message<'a>(cursor: &mut Cursor<'a>) -> Option<(Option<Cow<'a, str>>, Option<Reply<'a>>)> {
+    let (mut id, mut model, mut usage) = (None, None, None);
+    cursor.object(|cursor, key| {
+        match key {
+            b"id" => id = cursor.text()?,
+            b"model" => model = cursor.text()?,
+            b"usage" => usage = Some(usage_object(cursor)?),
+            _ => cursor.skip()?,
         }
-        .with_writes(usage.cache_creation_input_tokens.unwrap_or(0), lifetimes.unwrap_or((0, 0)))
-    }
+        Some(())
+    })?;
+    Some((id.map(Cow::from), usage.map(|usage| (usage, model.unwrap_or_default()))))
+}
+
+fn usage_object(cursor: &mut Cursor<'_>) -> Option<Usage> {
+    let (mut usage, mut writes, mut lifetimes) = (Usage::default(), 0, (0, 0));
+    cursor.peek_object()?;
+    cursor.object(|cursor, key| {
+        match key {
+            b"input_tokens" => usage.input = cursor.count()?,
+            b"output_tokens" => usage.output = cursor.count()?,
+            b"cache_creation_input_tokens" => writes = cursor.count()?,
+            b"cache_read_input_tokens" => usage.cache_read = cursor.count()?,
+            b"cache_creation" => cursor.object(|cursor, key| {
+                match key {
+                    b"ephemeral_5m_input_tokens" => lifetimes.0 = cursor.count()?,
+                    b"ephemeral_1h_input_tokens" => lifetimes.1 = cursor.count()?,
+                    _ => cursor.skip()?,
+                }
+                Some(())
+            })?,
+            b"output_tokens_details" => cursor.object(|cursor, key| {
+                match key {
+                    b"thinking_tokens" => usage.thinking = Some(cursor.count()?),
+                    _ => cursor.skip()?,
+                }
+                Some(())
+            })?,
+            _ => cursor.skip()?,
+        }
+        Some(())
+    })?;
+    Some(usage.with_writes(writes, lifetimes))
 }
 
 /// Reads a row of any shape.
@@ -204,11 +193,11 @@ mod tests {
 
     #[test]
     fn the_quick_and_the_patient_reading_agree() {
-        let usual: Row = serde_json::from_str::<Usual>(USUAL).unwrap().into();
+        let usual = super::usual(USUAL.as_bytes()).unwrap();
         assert_eq!(usual, of_object(&Object::parse(USUAL).unwrap()));
         assert_eq!(usual.context().unwrap().0.context(), 61_000);
         let compact = r#"{"type":"system","subtype":"compact_boundary","timestamp":"2026-02-01T10:00:00.000Z","compactMetadata":{"trigger":"auto","preTokens":9,"postTokens":3}}"#;
-        let usual: Row = serde_json::from_str::<Usual>(compact).unwrap().into();
+        let usual = super::usual(compact.as_bytes()).unwrap();
         assert_eq!(usual, of_object(&Object::parse(compact).unwrap()));
         assert!(matches!(usual.says, Says::Compacted(Boundary { post_tokens: Some(3), .. })));
     }
