@@ -171,7 +171,7 @@ mod tests {
             zone: Zone::Orange,
             tokens: 260_400,
             cost: Some(1.434),
-            observed: "shifted src/auth → src/billing · hot: src/billing\x1b[31m".into(),
+            observed: "shifted src/auth → src/billing · hot: src/billing\x1b[m".into(),
             memory: Some(Some("/h/.claude/projects/-p/memory".into())),
             limits,
             announce: false,

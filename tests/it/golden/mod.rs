@@ -66,6 +66,7 @@ tables! {
     session_context,
     shape_analysis,
     statusline_render,
+    task_change,
     usage_api,
 }
 
