@@ -94,8 +94,9 @@ pub fn refresh(env: &Env, store: Store<'_>, dir: &Path) {
 /// Marks the stored answer of the work tree around `dir` as out of date: a file there changed.
 pub fn mark_stale(env: &Env, store: Store<'_>, dir: &Path) {
     mark(env, store, dir, |record| {
+        record.stale = true;
+        // Newer than an earlier mark even if that still stands: a scan may be under way that saw the earlier change.
         record.stale_at = env.now_ms;
-        !std::mem::replace(&mut record.stale, true)
     });
 }
 
@@ -106,20 +107,17 @@ pub fn ask_anew(env: &Env, store: Store<'_>, dir: &Path) {
         record.stale = true;
         record.took = 0;
         record.asked_anew = env.now_ms;
-        true
     });
 }
 
-/// Changes the record of a work tree; `change` says whether there is something to write.
-fn mark(env: &Env, store: Store<'_>, dir: &Path, change: impl FnOnce(&mut WorkTreeAnswer) -> bool) {
+fn mark(env: &Env, store: Store<'_>, dir: &Path, change: impl FnOnce(&mut WorkTreeAnswer)) {
     let Some(place) = Place::of(env, dir) else { return };
     let key = key(&place.root);
     let file = StateFile::WorkTree(&key);
     let Ok(guard) = store.lock_within(file, MARK_PATIENCE) else { return };
     let mut record = store.read_json::<WorkTreeAnswer>(file).unwrap_or_default();
-    if change(&mut record) {
-        let _ = guard.write_json(file, &record); // the answer then stays as it is until its age asks for a new one
-    }
+    change(&mut record);
+    let _ = guard.write_json(file, &record); // the answer then stays as it is until its age asks for a new one
 }
 
 /// Changed and untracked files of the working tree; none when git did not answer within `deadline`.

@@ -79,6 +79,11 @@ pub fn keep_counted(env: &Env, store: Store<'_>, anchor: &Path, query: &Query<'_
     }
 }
 
+/// Has the anchors counted again, however new they are, by a detached process.
+pub fn renew(env: &Env, store: Store<'_>, anchor: &Path, query: &Query<'_>) {
+    drop(start_refresh(env, store, anchor, query)); // without it they are counted again within a day
+}
+
 /// Counts the anchors of the project at `anchor` again and stores them: the body of `si refresh anchors`. Does nothing
 /// while another process does it.
 pub fn refresh(env: &Env, store: Store<'_>, anchor: &Path, since_days: u64, limit: usize) {

@@ -216,7 +216,12 @@ fn a_mark_set_during_a_scan_outlives_it() {
     let mut later = env.clone();
     later.now_ms += 10;
     git::mark_stale(&later, Store::new(&later), &dir);
-    // This scan's process began before the mark, so its answer may lack the change.
+    // Nor does an earlier mark that still stands hide it.
+    later.now_ms += 10;
+    git::mark_stale(&later, Store::new(&later), &dir);
+    let mut env = env;
+    env.now_ms += 15;
+    // This scan's process began before the last mark, so its answer may lack the change.
     scan_tree(&env, &dir, PATIENT).unwrap();
     let record = record(&sandbox);
     assert_eq!((record["stale"].as_bool(), record["dirty"].as_u64()), (Some(true), Some(0)));
