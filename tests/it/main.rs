@@ -7,3 +7,4 @@ mod git;
 mod golden;
 mod lanes;
 mod setup;
+mod statusline;
