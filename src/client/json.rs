@@ -116,7 +116,9 @@ impl<'a> Raw<'a> {
 
 /// Bytes from outside to text that JSON can be read from: a BOM is dropped, bad bytes are replaced.
 pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    // The plain check takes many bytes at a time; the lossy one is needed only where it fails.
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// Text of bytes in which lone surrogates are encoded like characters, as the JSON reader hands them out.

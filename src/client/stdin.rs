@@ -19,7 +19,7 @@ pub fn read(patience: Duration) -> Vec<u8> {
     let mut lock = stdin.lock();
     let deadline = Instant::now() + patience;
     let mut bytes = Vec::new();
-    let mut buffer = vec![0; 64 << 10];
+    let mut buffer = [0; 16 << 10];
     while bytes.len() < MAX {
         if !ready(&stdin, Duration::ZERO) {
             if ends_object(&bytes) {

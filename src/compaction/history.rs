@@ -42,7 +42,15 @@ pub fn lessons(store: Store<'_>) -> Vec<HistoryEntry> {
 }
 
 fn last_lessons(bytes: &[u8]) -> Vec<HistoryEntry> {
-    let lines = bytes.rsplit(|byte| *byte == b'\n').filter(|line| line.first() == Some(&b'{'));
+    let mut end = bytes.len();
+    let breaks = memchr::memrchr_iter(b'\n', bytes).map(Some).chain([None]);
+    let lines = breaks.map(|at| {
+        let begin = at.map_or(0, |at| at + 1);
+        let line = &bytes[begin..end];
+        end = at.unwrap_or(0);
+        line
+    });
+    let lines = lines.filter(|line| line.first() == Some(&b'{'));
     let mut lessons: Vec<HistoryEntry> = lines.filter_map(lesson).take(READ).collect();
     lessons.reverse();
     lessons
