@@ -55,11 +55,11 @@ pub fn propose(
     let guard = match locked {
         Some(guard) => guard,
         None if !(terminal.env.tty.stdin && terminal.env.tty.stdout) => {
-            writeln!(terminal.err, "not written (add --yes)")?;
+            terminal.remark("not written (add --yes)")?;
             return Ok(Outcome::Shown);
         }
         None if !asked(terminal)? => {
-            writeln!(terminal.err, "not written")?;
+            terminal.remark("not written")?;
             return Ok(Outcome::Shown);
         }
         None => store.lock(StateFile::Config)?,
@@ -130,15 +130,14 @@ fn remarks(terminal: &mut Terminal<'_>, targets: &[Target]) -> Result<()> {
         let written = document.value(&steps);
         let source = tree::source(terminal.env, key);
         if let tree::Source::Variable(_) | tree::Source::Legacy = source {
-            writeln!(terminal.err, "note: {} is {}, {source}", key.path, super::get::shown(&config, key))?;
+            terminal.remark(format!("note: {} is {}, {source}", key.path, super::get::shown(&config, key)))?;
             continue;
         }
         if key.path == "statusline.preset" && written.is_some() {
             let fields = crate::config::key("statusline.fields").map(|fields| tree::source(terminal.env, fields));
             if fields.is_some_and(|source| source != tree::Source::Preset) {
-                writeln!(
-                    terminal.err,
-                    "note: statusline.fields is set and beats the preset; `si reset statusline.fields` makes room"
+                terminal.remark(
+                    "note: statusline.fields is set and beats the preset; `si reset statusline.fields` makes room",
                 )?;
             }
             continue;
@@ -147,7 +146,7 @@ fn remarks(terminal: &mut Terminal<'_>, targets: &[Target]) -> Result<()> {
         if let Some(written) = written
             && effective.as_ref().and_then(serde_json::Value::as_f64) != written.as_f64()
         {
-            writeln!(terminal.err, "note: {} counts as {}", key.path, super::get::shown(&config, key))?;
+            terminal.remark(format!("note: {} counts as {}", key.path, super::get::shown(&config, key)))?;
         }
     }
     Ok(())

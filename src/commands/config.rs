@@ -101,12 +101,11 @@ fn form(terminal: &mut Terminal<'_>, config: &Config) -> Result<()> {
     writeln!(terminal.out, "\n* differs from the default. Change with: si set \"LABEL\" VALUE, or si set KEY VALUE.")?;
     writeln!(terminal.out, "Not in the form: {}.", free.join(", "))?;
     if let Some(broken) = &config.broken {
-        writeln!(
-            terminal.err,
+        terminal.remark(format!(
             "note: {} does not parse, and so counts as absent: {}",
             broken.path.display(),
             broken.why
-        )?;
+        ))?;
     }
     Ok(())
 }

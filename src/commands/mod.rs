@@ -8,6 +8,7 @@ pub mod expand;
 pub mod explain;
 pub mod get;
 pub mod install;
+pub mod installation;
 pub mod lanes;
 pub mod log;
 pub mod man;
@@ -39,6 +40,14 @@ pub struct Terminal<'a> {
     pub out: &'a mut dyn Write,
     /// Standard error, for remarks beside the answer.
     pub err: &'a mut dyn Write,
+}
+
+impl Terminal<'_> {
+    /// Says something beside the answer, on standard error, after what was answered so far.
+    pub fn remark(&mut self, text: impl std::fmt::Display) -> std::io::Result<()> {
+        self.out.flush()?;
+        writeln!(self.err, "{text}")
+    }
 }
 
 /// An error that is the caller's wording: exit 64 instead of 1.

@@ -25,7 +25,7 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     let targets: Vec<Target> = changes.iter().map(|change| change.target.clone()).collect();
     for target in targets.iter().filter(|target| target.is_unknown()) {
         let path = target.path();
-        writeln!(terminal.err, "note: {path} is not a known key, so nothing reads it{}", did_you_mean(&path))?;
+        terminal.remark(format!("note: {path} is not a known key, so nothing reads it{}", did_you_mean(&path)))?;
     }
     let outcome = propose(terminal, yes, |document| {
         for change in &changes {

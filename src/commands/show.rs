@@ -29,12 +29,11 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     };
     writeln!(terminal.out, "{}", serde_json::to_string_pretty(part)?)?;
     if let Some(broken) = &config.broken {
-        writeln!(
-            terminal.err,
+        terminal.remark(format!(
             "note: {} does not parse, and so counts as absent: {}",
             broken.path.display(),
             broken.why
-        )?;
+        ))?;
     }
     Ok(())
 }

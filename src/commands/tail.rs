@@ -58,9 +58,9 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
         }
     }
     let of = session.map_or_else(|| "all sessions".into(), |session| session.describe());
-    writeln!(terminal.err, "{}, {of}", path.display())?;
+    terminal.remark(format!("{}, {of}", path.display()))?;
     if last.is_empty() {
-        writeln!(terminal.err, "no such lines; --all shows those of every session")?;
+        terminal.remark("no such lines; --all shows those of every session")?;
     }
     for line in last {
         writeln!(terminal.out, "{line}")?;

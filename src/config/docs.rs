@@ -8,6 +8,26 @@ use super::{Config, KEYS, PRESETS, SECTIONS, human};
 /// What a new configuration file holds: nothing but the name of its schema.
 pub const SEED: &str = "{\n  \"$schema\": \"./session-intelligence.schema.json\"\n}\n";
 
+/// What can be turned off, and the key that does it.
+pub static TURN_OFF: &[(&str, &str)] = &[
+    ("the rows of the status line", "statusline.enabled"),
+    ("wiring the status line at start", "bootstrap.statusline"),
+    ("the hook at session start", "hooks.sessionStart"),
+    ("the hook before a compaction", "hooks.preCompact"),
+    ("the hook after tool calls", "hooks.postToolUse"),
+    ("the hook on prompts", "hooks.userPromptSubmit"),
+    ("the archive of tool results", "toolArchive.enabled"),
+    ("pins", "pins.enabled"),
+    ("the block in CLAUDE.md", "bootstrap.claudeMd"),
+    ("seeding session-context.md", "bootstrap.sessionContext"),
+    ("suggestions to compact", "compact.autoblock"),
+    ("task-change hints", "taskChange.enabled"),
+    ("quota look-ups", "statusline.quota"),
+    ("learning from compactions", "learn.enabled"),
+    ("the resume block", "continue.afterCompact"),
+    ("the resume echo alone", "continue.echo"),
+];
+
 /// Variables that stand for no key of the file.
 pub static VARIABLES: &[(&str, &str)] = &[
     ("CLAUDE_STATUSLINE_COMPACT", "`1`: leave the `task` field out, whatever the layout."),
@@ -40,7 +60,11 @@ pub fn markdown() -> String {
         }
         text.push('\n');
     }
-    text.push_str("### Presets\n\n| preset | fields |\n|---|---|\n");
+    text.push_str("### Turning parts off\n\n| part | command |\n|---|---|\n");
+    for (part, key) in TURN_OFF {
+        text.push_str(&format!("| {part} | `si set {key} false` |\n"));
+    }
+    text.push_str("\n### Presets\n\n| preset | fields |\n|---|---|\n");
     for (name, fields) in PRESETS {
         let rows: Vec<String> = fields.split(|field| *field == "newline").map(|row| row.join(", ")).collect();
         text.push_str(&format!("| `{name}` | {} |\n", rows.join("<br>")));
@@ -182,6 +206,14 @@ mod tests {
             let property = schema.pointer(&pointer).unwrap_or_else(|| panic!("{} is missing", key.path));
             assert_eq!(property["description"], key.help);
             assert_eq!(property.get("default").cloned(), key.default_value(), "{}", key.path);
+        }
+    }
+
+    #[test]
+    fn what_turns_a_part_off_is_a_switch_that_is_on() {
+        for (part, path) in TURN_OFF {
+            let key = crate::config::key(path).unwrap_or_else(|| panic!("{path} for {part}"));
+            assert_eq!(key.default_value(), Some(true.into()), "{path}");
         }
     }
 

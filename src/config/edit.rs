@@ -120,15 +120,23 @@ fn in_project(typed: &str) -> Option<Target> {
 
 /// `; did you mean compact.threshold?`, or nothing: ends a sentence about a key that is not known.
 pub fn did_you_mean(typed: &str) -> String {
-    let paths: Vec<&str> = KEYS.iter().map(|key| key.path).collect();
-    let near = similar::get_close_matches(typed, &paths, 1, 0.75).first().copied().or_else(|| {
-        // Only the last part was typed, or it was put into another section.
-        let last = typed.rsplit('.').next().unwrap_or(typed);
-        let mut named =
-            KEYS.iter().filter(|key| key.path.rsplit('.').next().is_some_and(|name| name.eq_ignore_ascii_case(last)));
-        named.next().filter(|_| named.next().is_none()).map(|key| key.path)
-    });
-    near.map(|path| format!("; did you mean {path}?")).unwrap_or_default()
+    let near = near(typed, KEYS.iter().map(|key| key.path));
+    if !near.is_empty() {
+        return near;
+    }
+    // Only the last part was typed, or it was put into another section.
+    let last = typed.rsplit('.').next().unwrap_or(typed);
+    let named =
+        KEYS.iter().filter(|key| key.path.rsplit('.').next().is_some_and(|name| name.eq_ignore_ascii_case(last)));
+    let paths: Vec<&str> = named.map(|key| key.path).collect();
+    if paths.is_empty() { String::new() } else { format!("; did you mean {}?", paths.join(" or ")) }
+}
+
+/// `; did you mean tokens?` for the known name that is nearest to what was typed, or nothing.
+pub fn near<'n>(typed: &str, known: impl Iterator<Item = &'n str>) -> String {
+    let known: Vec<&str> = known.collect();
+    let near = similar::get_close_matches(typed, &known, 1, 0.75);
+    near.first().map(|name| format!("; did you mean {name}?")).unwrap_or_default()
 }
 
 #[cfg(test)]

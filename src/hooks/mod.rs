@@ -11,7 +11,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::client::{json as client_json, payload::Payload, stdin};
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::env::Env;
 use crate::log::Log;
 use crate::store::{Sid, Store};
@@ -113,6 +113,9 @@ pub fn run(name: &str, env: &Env) -> Result<Reply> {
     let bytes = stdin::read(STDIN_PATIENCE);
     let text = client_json::decode(&bytes);
     let config = Config::load(env);
+    if !part.is_on(&config.hooks) {
+        return Ok(Reply::silent());
+    }
     let Some(payload) = Payload::parse(&text) else {
         let log = Log::new(env, None, config.debug.enabled, config.debug.quiet);
         log.warn(part.source(), "standard input is not one JSON object", json!({"bytes": bytes.len()}));
@@ -174,6 +177,16 @@ impl Part {
             "user-prompt-submit" | "UserPromptSubmit" | "task-change" => Part::UserPromptSubmit,
             _ => return None,
         })
+    }
+
+    /// Whether the user left its event on.
+    fn is_on(self, hooks: &config::Hooks) -> bool {
+        match self {
+            Part::SessionStart | Part::Bootstrap | Part::PinInject => hooks.session_start,
+            Part::PreCompact => hooks.pre_compact,
+            Part::PostToolUse | Part::TokenBudget | Part::ToolArchive | Part::SuggestCompact => hooks.post_tool_use,
+            Part::UserPromptSubmit => hooks.user_prompt_submit,
+        }
     }
 
     /// The name in the debug log.

@@ -201,6 +201,27 @@ pub fn registered(env: &Env, settings: &Document, event: &str) -> bool {
     places(env, settings).iter().any(|place| place.owner == Owner::Ours && place.event == event)
 }
 
+/// A hook entry of ours, or of an original, as it stands in a settings file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The client's event.
+    pub event: String,
+    /// Its command.
+    pub command: String,
+    /// Whose it is.
+    pub owner: Owner,
+}
+
+/// The entries of ours and of the originals, in order.
+pub fn found(env: &Env, settings: &Document) -> Vec<Entry> {
+    let places = places(env, settings).into_iter().filter(|place| place.owner != Owner::User);
+    let entry = |place: Place| {
+        let command = settings.str(&place.path(&["command"])).unwrap_or_default();
+        Entry { event: place.event, command, owner: place.owner }
+    };
+    places.map(entry).collect()
+}
+
 /// Removes entries, and then every group, event and finally `hooks` itself that thereby became empty.
 fn remove_where(env: &Env, settings: &mut Document, mut wanted: impl FnMut(&Place) -> bool) -> Vec<Owner> {
     let chosen: Vec<Place> = places(env, settings).into_iter().filter(|place| wanted(place)).collect();
