@@ -65,6 +65,7 @@ tables! {
     root_dir,
     session_context,
     shape_analysis,
+    state_files,
     statusline_render,
     task_change,
     usage_api,
