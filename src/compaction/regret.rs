@@ -216,3 +216,92 @@ fn first_turn_after(transcript: &Path, t: i64) -> Option<Usage> {
     });
     first
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::Env;
+    use crate::store::Store;
+    use crate::store::records::compaction_log::HistoryEntry;
+
+    const T: i64 = 1_767_323_000_000;
+
+    /// An open window with this snapshot, and its line in the history.
+    fn window<R>(snapshot: Value, work: impl FnOnce(&Guard<'_>, &Sid) -> R) -> (R, Option<Value>, Vec<HistoryEntry>) {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::for_tests(dir.path());
+        let (store, sid) = (Store::new(&env), Sid::new("s"));
+        let guard = store.lock(StateFile::Snapshot(&sid)).unwrap();
+        let entry = HistoryEntry { t: T, sid: "s".into(), ..HistoryEntry::default() };
+        history::append(&guard, &entry).unwrap();
+        guard.write_json(StateFile::Snapshot(&sid), &snapshot).unwrap();
+        let result = work(&guard, &sid);
+        (result, store.read_json(StateFile::Snapshot(&sid)), history::read(store))
+    }
+
+    fn touch(root: Option<&str>) -> Touch<'_> {
+        Touch { now_ms: T + 1000, root, tool: Some("Read"), input: None }
+    }
+
+    #[test]
+    fn every_call_counts_and_the_one_that_closes_is_not_scored() {
+        let snapshot = json!({"t": T, "droppedDirs": ["a/b"], "callsSince": 28, "regretHits": []});
+        let ((), left, history) = window(snapshot, |guard, sid| {
+            let close = |root| watch(guard, sid, &touch(root), None).unwrap();
+            assert_eq!(close(Some("a/b")).hit, Some((Band::Dropped, 1.0)));
+            assert_eq!(close(None), Outcome::default());
+            assert_eq!(close(Some("a/b")), Outcome { hit: None, closed: true });
+        });
+        assert_eq!(left, None);
+        assert_eq!(history[0].regret_count, 1.0);
+    }
+
+    #[test]
+    fn a_second_compaction_closes_and_stamps_the_first_window() {
+        let hit = json!({"t": T, "root": "a/b", "tool": "Read", "weight": 1});
+        let snapshot = json!({"t": T, "droppedDirs": ["a/b"], "callsSince": 3, "regretHits": [hit]});
+        let ((), left, history) = window(snapshot, |guard, sid| {
+            open(guard, sid, &Snapshot { t: Some(T + 5), ..Snapshot::default() }).unwrap();
+        });
+        assert_eq!(left.unwrap()["t"], T + 5);
+        assert_eq!((history[0].regret_count, &history[0].extra["continuationQuality"]), (1.0, &json!(-1)));
+    }
+
+    #[test]
+    fn cache_figures_are_stamped_though_nothing_was_touched() {
+        let dir = tempfile::tempdir().unwrap();
+        let transcript = dir.path().join("t.jsonl");
+        let row = |at: &str, side: bool, read: u64| {
+            json!({"type": "assistant", "isSidechain": side, "timestamp": at, "message": {"usage": {
+                "input_tokens": 1, "cache_read_input_tokens": read, "cache_creation_input_tokens": 100}}})
+        };
+        let rows = [
+            row("2026-01-02T03:00:00Z", false, 5),
+            row("2026-01-02T03:03:30Z", true, 7),
+            row("2026-01-02T03:03:40Z", false, 300),
+            row("2026-01-02T03:03:50Z", false, 900),
+        ];
+        std::fs::write(&transcript, rows.map(|row| format!("{row}\n")).concat()).unwrap();
+        let ((), left, history) = window(json!({"t": T, "callsSince": 29}), |guard, sid| {
+            watch(guard, sid, &touch(None), Some(&transcript)).unwrap();
+            watch(guard, sid, &touch(None), Some(&transcript)).unwrap();
+        });
+        assert_eq!(left, None);
+        let extra = &history[0].extra;
+        assert_eq!((&extra["postCompactCacheHitRatio"], &extra["postCompactCacheRead"]), (&json!(0.75), &json!(300)));
+        assert!(!extra.contains_key("regretHits"));
+    }
+
+    #[test]
+    fn a_window_is_over_after_half_an_hour_but_not_by_a_clock_that_was_set_back() {
+        let run = |now_ms| {
+            window(json!({"t": T, "callsSince": 0}), |guard, sid| {
+                watch(guard, sid, &Touch { now_ms, ..touch(None) }, None).unwrap().closed
+            })
+            .0
+        };
+        assert!(!run(T + WINDOW_MS));
+        assert!(run(T + WINDOW_MS + 1));
+        assert!(!run(T - 5_000_000));
+    }
+}

@@ -182,3 +182,30 @@ impl Settings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_projects_own_settings_reach_every_analysis() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::for_tests(dir.path());
+        let own = r#"{"preserveGlobs": ["docs/**"], "scoring": "hybrid", "rootDirDepth": 3, "warmScoreCutoff": 0.65}"#;
+        let text = format!(r#"{{"shape": {{"preserveGlobs": ["plans/**"], "perProject": {{"/w/app": {own}}}}}}}"#);
+        Store::new(&env).write(StateFile::Config, text.as_bytes()).unwrap();
+        let config = Config::load(&env);
+        let here = Settings::of(&config, "/w/app");
+        assert_eq!((here.scoring, here.depth, here.warm_cutoff), (Scoring::Hybrid, 3, 0.65));
+        assert_eq!(here.preserve, ["plans/**", "docs/**"]);
+        assert_eq!(Settings::of(&config, "/w/other").preserve, ["plans/**"]);
+    }
+
+    #[test]
+    fn a_recorded_start_beats_where_the_client_has_drifted_to() {
+        let recorded = SessionAnchor { cwd: "/w/app".into(), ..SessionAnchor::default() };
+        let drifted = Some(Path::new("/w/app/sub"));
+        assert_eq!(resolve(Some(&recorded), drifted, None, Path::new("/")), ("/w/app".into(), Source::Recorded));
+        assert_eq!(resolve(None, drifted, None, Path::new("/")), ("/w/app/sub".into(), Source::Payload));
+    }
+}

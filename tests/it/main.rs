@@ -8,3 +8,4 @@ mod golden;
 mod lanes;
 mod setup;
 mod statusline;
+mod watch;

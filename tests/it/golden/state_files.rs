@@ -181,3 +181,15 @@ fn without_extras(want: &Value, found: Value) -> Value {
         (_, found) => found,
     }
 }
+
+#[test]
+fn only_the_exit_code_and_the_shared_files_bind() {
+    let want = json!({"exit": 0, "stdout_empty": true, "removed": [], "files": {
+        "tmp:claude-tool-count-s": {"kind": "changed", "text": "2"}, "cwd:CLAUDE.md": {"kind": "created"}}});
+    let [before, after] = ["1", "2"].map(|n| Files::from([("tmp:claude-tool-count-s".to_string(), n.to_string())]));
+    assert_eq!(super::differ(&want, &compare(&want, 0, &before, &after), ""), None);
+    assert!(super::differ(&want, &compare(&want, 1, &before, &after), "").is_some());
+    assert!(super::differ(&want, &compare(&want, 0, &before, &before), "").is_some());
+    let more = Files::from([("tmp:claude-compact-state-s".to_string(), "red".to_string())]);
+    assert!(super::differ(&want, &compare(&want, 0, &before, &[after, more].into_iter().flatten().collect()), "").is_some());
+}
