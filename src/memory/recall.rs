@@ -162,12 +162,12 @@ impl<'w> Search<'w> {
 
     fn row(&mut self, line: &[u8], who: &str) {
         let text = json::decode(line);
-        let Some(said) = Object::parse(&text).and_then(|row| Said::of(&row)) else { return };
+        let Some(said) = Said::of(&text) else { return };
         if said.sidechain && !self.sidechains {
             return;
         }
         let assistant = !matches!(said.parts.first(), None | Some(Part { role: Role::User | Role::Result(_), .. }));
-        let id = said.message.as_deref().filter(|_| assistant);
+        let id = said.message.filter(|_| assistant);
         let mut message = match self.open.take() {
             Some((open, message)) if Some(open.as_str()) == id => message,
             Some(other) if id.is_none() => {
@@ -215,7 +215,7 @@ impl<'w> Search<'w> {
         let hit = &mut message.hit;
         hit.count = message.counts.iter().sum();
         hit.all = message.counts.iter().all(|count| *count > 0);
-        let at_ms = said.timestamp.as_deref().and_then(env::parse_iso);
+        let at_ms = said.timestamp.and_then(env::parse_iso);
         let covered = counts.iter().filter(|count| **count > 0).count();
         let rank = (hit.all, hit.count, at_ms.unwrap_or(0), message.serial);
         let worth = self.best.len() < SNIPPETS || self.best.last().is_some_and(|(worst, _)| rank > *worst);

@@ -5,6 +5,9 @@
 
 use std::borrow::Cow;
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
 use crate::client::json::{Object, Raw};
 
 /// How the output of `si recover` begins, so that it is known again.
@@ -14,9 +17,9 @@ pub const HEADING: &str = "Recovered for ";
 #[derive(Debug)]
 pub struct Said<'a> {
     /// The message that the row is a part of; the API's messages are written as several rows.
-    pub message: Option<Cow<'a, str>>,
+    pub message: Option<&'a str>,
     /// When, ISO 8601.
-    pub timestamp: Option<Cow<'a, str>>,
+    pub timestamp: Option<&'a str>,
     /// Whether a subagent's conversation holds it.
     pub sidechain: bool,
     /// Its parts that can be read.
@@ -42,63 +45,152 @@ pub enum Role<'a> {
     /// The model, thinking.
     Thinking,
     /// The model, calling this tool.
-    Call(Cow<'a, str>),
+    Call(&'a str),
     /// A tool, answering the call with this id.
-    Result(Cow<'a, str>),
+    Result(&'a str),
 }
 
 impl<'a> Said<'a> {
     /// Reads a row; none when it is no message.
-    pub fn of(row: &Object<'a>) -> Option<Said<'a>> {
-        let flag = |key: &str| row.get(key).and_then(Raw::bool) == Some(true);
-        if flag("isCompactSummary") || flag("isMeta") {
+    pub fn of(row: &'a str) -> Option<Said<'a>> {
+        let row = match serde_json::from_str::<Row<'a>>(row) {
+            Ok(row) => row,
+            Err(_) => Row::lenient(&Object::parse(row)?),
+        };
+        if row.is_compact_summary == Some(true) || row.is_meta == Some(true) {
             return None;
         }
-        let message = row.get("message").and_then(Raw::object);
-        let mut parts = match row.str("type")?.as_ref() {
-            "user" => parts(message.as_ref()?.get("content")?, Role::User),
-            "assistant" => parts(message.as_ref()?.get("content")?, Role::Assistant),
+        let message = row.message.unwrap_or_default();
+        let mut parts = match row.kind? {
+            "user" => parts(message.content?, Role::User),
+            "assistant" => parts(message.content?, Role::Assistant),
             // A prompt that was typed while the model was at work.
             "attachment" => {
-                let attachment = row.get("attachment").and_then(Raw::object)?;
+                let attachment = Raw::new(row.attachment?.get()).object()?;
                 attachment.str("type").filter(|kind| kind == "queued_command")?;
-                parts(attachment.get("prompt")?, Role::User)
+                parts(raw_value(attachment.get("prompt")?)?, Role::User)
             }
             _ => return None,
         };
         parts.retain(|part| !is_own(part));
-        Some(Said {
-            message: message.and_then(|message| message.str("id")),
-            timestamp: row.str("timestamp"),
-            sidechain: flag("isSidechain"),
-            parts,
+        let sidechain = row.is_sidechain == Some(true);
+        Some(Said { message: message.id, timestamp: row.timestamp, sidechain, parts })
+    }
+}
+
+/// What of a row is read, in one pass where the row has the usual shape. Most of a transcript is the text of messages, so
+/// every pass over it that is saved counts.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Row<'a> {
+    #[serde(rename = "type")]
+    kind: Option<&'a str>,
+    timestamp: Option<&'a str>,
+    is_meta: Option<bool>,
+    is_compact_summary: Option<bool>,
+    is_sidechain: Option<bool>,
+    #[serde(borrow)]
+    message: Option<Message<'a>>,
+    #[serde(borrow)]
+    attachment: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Message<'a> {
+    id: Option<&'a str>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+}
+
+/// One block of a message's content.
+#[derive(Debug, Default, Deserialize)]
+struct Block<'a> {
+    #[serde(rename = "type")]
+    kind: Option<&'a str>,
+    name: Option<&'a str>,
+    tool_use_id: Option<&'a str>,
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow)]
+    thinking: Option<&'a RawValue>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+}
+
+impl<'a> Row<'a> {
+    /// Reads a row of another shape leaf by leaf; one of a wrong type is absent.
+    fn lenient(row: &Object<'a>) -> Row<'a> {
+        let flag = |key: &str| row.get(key).and_then(Raw::bool);
+        let message = row.get("message").and_then(Raw::object);
+        Row {
+            kind: plain(row, "type"),
+            timestamp: plain(row, "timestamp"),
+            is_meta: flag("isMeta"),
+            is_compact_summary: flag("isCompactSummary"),
+            is_sidechain: flag("isSidechain"),
+            message: message.map(|message| Message { id: plain(&message, "id"), content: value(&message, "content") }),
+            attachment: value(row, "attachment"),
+        }
+    }
+}
+
+impl<'a> Block<'a> {
+    fn lenient(block: &Object<'a>) -> Block<'a> {
+        Block {
+            kind: plain(block, "type"),
+            name: plain(block, "name"),
+            tool_use_id: plain(block, "tool_use_id"),
+            text: value(block, "text"),
+            thinking: value(block, "thinking"),
+            input: value(block, "input"),
+            content: value(block, "content"),
+        }
+    }
+
+    fn part(&self, role: &Role<'a>) -> Option<Part<'a>> {
+        let text = |value: Option<&'a RawValue>| Raw::new(value?.get()).str();
+        Some(match self.kind? {
+            "text" => Part { role: role.clone(), text: text(self.text)? },
+            "thinking" => Part { role: Role::Thinking, text: text(self.thinking)? },
+            "tool_use" => {
+                let mut text = String::new();
+                strings(Raw::new(self.input?.get()), &mut text);
+                Part { role: Role::Call(self.name.unwrap_or_default()), text: text.into() }
+            }
+            "tool_result" => {
+                let text = result_text(Raw::new(self.content?.get()))?;
+                Part { role: Role::Result(self.tool_use_id.unwrap_or_default()), text }
+            }
+            _ => return None,
         })
     }
 }
 
-fn parts<'a>(content: Raw<'a>, role: Role<'a>) -> Vec<Part<'a>> {
-    if let Some(text) = content.str() {
-        return vec![Part { role, text }];
-    }
-    let blocks = content.items().unwrap_or_default();
-    blocks.into_iter().filter_map(|block| part(&block.object()?, &role)).collect()
+/// A string without escapes, as ids and kinds are.
+fn plain<'a>(object: &Object<'a>, key: &str) -> Option<&'a str> {
+    serde_json::from_str(object.get(key)?.text()).ok()
 }
 
-fn part<'a>(block: &Object<'a>, role: &Role<'a>) -> Option<Part<'a>> {
-    Some(match block.str("type")?.as_ref() {
-        "text" => Part { role: role.clone(), text: block.str("text")? },
-        "thinking" => Part { role: Role::Thinking, text: block.str("thinking")? },
-        "tool_use" => {
-            let mut text = String::new();
-            strings(block.get("input")?, &mut text);
-            Part { role: Role::Call(block.str("name").unwrap_or_default()), text: text.into() }
-        }
-        "tool_result" => {
-            let text = result_text(block.get("content")?)?;
-            Part { role: Role::Result(block.str("tool_use_id").unwrap_or_default()), text }
-        }
-        _ => return None,
-    })
+fn value<'a>(object: &Object<'a>, key: &str) -> Option<&'a RawValue> {
+    raw_value(object.get(key)?)
+}
+
+fn raw_value(raw: Raw<'_>) -> Option<&RawValue> {
+    serde_json::from_str(raw.text()).ok()
+}
+
+fn parts<'a>(content: &'a RawValue, role: Role<'a>) -> Vec<Part<'a>> {
+    let raw = Raw::new(content.get());
+    if let Some(text) = raw.str() {
+        return vec![Part { role, text }];
+    }
+    let blocks = serde_json::from_str::<Vec<Block<'a>>>(content.get()).unwrap_or_else(|_| {
+        let items = raw.items().unwrap_or_default();
+        items.into_iter().filter_map(|item| Some(Block::lenient(&item.object()?))).collect()
+    });
+    blocks.iter().filter_map(|block| block.part(&role)).collect()
 }
 
 /// The text of a tool result: a string, or the text blocks of a list.
@@ -129,7 +221,7 @@ fn strings(value: Raw<'_>, out: &mut String) {
 fn is_own(part: &Part<'_>) -> bool {
     match &part.role {
         Role::Result(_) => part.text.trim_start().starts_with(HEADING),
-        Role::Call(name) if name == "Bash" => {
+        Role::Call("Bash") => {
             let words: Vec<&str> = part.text.split_whitespace().take(40).collect();
             let is_si = |word: &str| word.trim_matches(['"', '\'']).rsplit('/').next() == Some("si");
             words.windows(2).any(|pair| is_si(pair[0]) && pair[1] == "recover")
@@ -144,8 +236,7 @@ mod tests {
     use super::*;
 
     fn said(row: &str) -> Vec<(String, String)> {
-        let row = Object::parse(row).unwrap();
-        let parts = Said::of(&row).map(|said| said.parts).unwrap_or_default();
+        let parts = Said::of(row).map(|said| said.parts).unwrap_or_default();
         parts.iter().map(|part| (format!("{:?}", part.role), part.text.to_string())).collect()
     }
 
@@ -164,6 +255,11 @@ mod tests {
                 r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"out"},{"type":"image"}]}]}}"#,
                 r#"Result("t1")"#,
                 "out",
+            ),
+            (
+                r#"{"type":"user","isMeta":"odd","message":{"id":5,"content":[7,{"type":"text","text":"hi"}]}}"#,
+                "User",
+                "hi",
             ),
             (r#"{"type":"attachment","attachment":{"type":"queued_command","prompt":"wait"}}"#, "User", "wait"),
         ] {
