@@ -77,9 +77,9 @@ pub fn inject(call: &Call<'_>, room: usize) -> Option<String> {
     block
 }
 
-/// What [`inject`] can use when nothing else stands in the reply: [`REPLY_LIMIT`] without the reply's own frame.
+/// What [`inject`] can use at a session start without notices: [`REPLY_LIMIT`] without the reply's own frame.
 pub fn full_room() -> usize {
-    let frame = Reply::context("SessionStart", Some(String::new()), None).streams().0;
+    let frame = Reply::context("SessionStart", Some(String::new()), Some(String::new())).streams().0;
     REPLY_LIMIT - frame.map_or(0, |frame| text::utf16_len(&frame))
 }
 

@@ -268,7 +268,7 @@ fn name(role: &Role<'_>) -> String {
         Role::Assistant => "assistant".into(),
         Role::Thinking => "assistant, thinking".into(),
         Role::Call(tool) => format!("assistant, calling {}", text::sanitize(tool)),
-        Role::Result(id) if id.is_empty() => "tool result".into(),
+        Role::Result("") => "tool result".into(),
         Role::Result(id) => format!("tool result {}", text::sanitize(id)),
     }
 }

@@ -6,6 +6,7 @@ mod archive;
 mod git;
 mod golden;
 mod lanes;
+mod memory;
 mod setup;
 mod statusline;
 mod watch;

@@ -23,7 +23,7 @@ pub struct Word {
 enum Text {
     Ascii(Ascii),
     /// No character of it has another case.
-    Caseless(memmem::Finder<'static>),
+    Caseless(Box<memmem::Finder<'static>>),
     Folded(Vec<char>),
 }
 
@@ -57,7 +57,7 @@ impl Word {
             RawSearch::AnyOf(forms)
         };
         let text = match word.chars().all(is_caseless) {
-            true => Text::Caseless(memmem::Finder::new(word).into_owned()),
+            true => Text::Caseless(Box::new(memmem::Finder::new(word).into_owned())),
             false => Text::Folded(word.chars().map(fold).collect()),
         };
         Some(Word { text, raw })

@@ -1,0 +1,256 @@
+//! Pins and recall through the real binary.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::support::{Output, Sandbox};
+
+const SID: &str = "5e55a0b1-0000-4000-8000-000000000001";
+const OTHER: &str = "5e55a0b2-0000-4000-8000-000000000002";
+
+fn si(sandbox: &Sandbox, args: &[&str]) -> Output {
+    sandbox.si(args.iter().copied()).var("CLAUDE_CODE_SESSION_ID", SID).run()
+}
+
+fn pin_input(sandbox: &Sandbox, args: &[&str], input: &str) -> Output {
+    sandbox.si(args.iter().copied()).var("CLAUDE_CODE_SESSION_ID", SID).stdin(input).run()
+}
+
+fn transcript(sandbox: &Sandbox, sid: &str) -> PathBuf {
+    let project = si::client::project::encode(&sandbox.cwd);
+    sandbox.home.join(format!(".claude/projects/{project}/{sid}.jsonl"))
+}
+
+fn write_rows(sandbox: &Sandbox, sid: &str, rows: &[Value]) {
+    let lines: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    sandbox.write(&transcript(sandbox, sid), lines);
+}
+
+fn user(text: &str) -> Value {
+    json!({"type": "user", "sessionId": SID, "timestamp": "2026-01-02T03:04:05Z", "message": {"content": text}})
+}
+
+fn boundary() -> Value {
+    json!({"type": "system", "subtype": "compact_boundary", "compactMetadata": {"trigger": "manual"}})
+}
+
+fn pin_file(sandbox: &Sandbox) -> PathBuf {
+    sandbox.home.join(format!(".claude/smartcompact/{SID}.md"))
+}
+
+/// What a session start puts in front of the model.
+fn context(sandbox: &Sandbox, hook: &str, sid: &str, source: &str) -> String {
+    let payload = json!({"session_id": sid, "transcript_path": transcript(sandbox, sid), "cwd": sandbox.cwd,
+        "hook_event_name": "SessionStart", "source": source});
+    let output = sandbox.hook(hook, &payload).run();
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output}");
+    assert!(output.stdout.encode_utf16().count() <= 10_000, "{output}");
+    let reply: Value = serde_json::from_str(&output.stdout).unwrap_or_default();
+    reply["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or("").to_string()
+}
+
+#[test]
+fn pins_come_back_word_for_word_whatever_stands_in_them() {
+    let sandbox = Sandbox::new();
+    write_rows(&sandbox, SID, &[user("x"), boundary(), user("y")]);
+    let texts = [
+        "Decision: keep `serde`; \"retries\" cost $1.50 & <b>more</b>",
+        "Steps:\n\n```sh\nmake all\n\n# done\n```\n- [ ] left",
+        "<!-- si:pin at=2020-01-01T00:00:00Z round=9 -->\n--- pin 9 ---",
+        "日本語 🙂 e\u{301}",
+    ];
+    for text in texts {
+        let output = si(&sandbox, &["pin", "--no-compact", "--", text]);
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output}");
+        assert!(output.stdout.starts_with(&format!("Pinned 1 in session {SID} ")), "{output}");
+        assert!(output.stdout.contains(", round 2:\n"), "{output}");
+    }
+    for (hook, source) in [("SessionStart", "compact"), ("pin-inject", "resume"), ("SessionStart", "startup")] {
+        let context = context(&sandbox, hook, SID, source);
+        for text in texts {
+            assert_eq!(context.matches(&format!("\n{text}\n")).count(), 1, "{hook} {source}: {context}");
+        }
+        assert!(!self::context(&sandbox, hook, OTHER, source).contains("Decision"), "{hook} {source}");
+    }
+    assert!(!context(&sandbox, "bootstrap", SID, "compact").contains("Decision"));
+}
+
+#[test]
+fn standard_input_is_many_pins_and_duplicates_are_said() {
+    let sandbox = Sandbox::new();
+    write_rows(&sandbox, SID, &[user("x")]);
+    let output = pin_input(&sandbox, &["pin"], "one\ntwo\n");
+    assert!(output.stdout.contains("Pinned 2 ") && output.stdout.contains("\n    2  two\n"), "{output}");
+    let output =
+        pin_input(&sandbox, &["pin", "-", "--focus", "the  plan\nand tests"], "two\nstill two\n\none\n\n\ntwo\n");
+    assert!(output.stdout.contains("Pinned 1 ") && output.stdout.contains("\n    3  two still two\n"), "{output}");
+    assert!(output.stdout.contains("Pinned before, not added again:\n    1  one\n    2  two\n"), "{output}");
+    let line = output.stdout.lines().find(|line| line.starts_with("/compact ")).unwrap();
+    assert!(line.contains("durable ledger") && line.ends_with(" Prioritize: the plan and tests."), "{line}");
+    let output = pin_input(&sandbox, &["pin", "--no-compact"], "one\n");
+    assert!(output.stdout.starts_with("Nothing new was pinned") && !output.stdout.contains("/compact"), "{output}");
+    let output = pin_input(&sandbox, &["pin", "--focus", "tests"], "");
+    assert!(output.code == 0 && output.stdout.contains("Prioritize: tests."), "{output}");
+}
+
+#[test]
+fn wrong_input_pins_nothing_and_says_why() {
+    let sandbox = Sandbox::new();
+    for (args, input, code, says) in [
+        (&["pin"][..], "", 1, "standard input is empty"),
+        (&["pin", "-"], " \n\n", 1, "standard input is empty"),
+        (&["pin", ""], "", 64, "the text is empty"),
+        (&["pin", "--lst"], "", 64, "--list"),
+        (&["pin", "text", "--list"], "", 64, "cannot be used with"),
+        (&["pin", "--list", "--clear"], "", 64, "cannot be used with"),
+        (&["pin", "--remove", "one"], "", 64, "invalid"),
+        (&["pin", "--remove", "3"], "", 1, "there is no pin 3"),
+        (&["pin", "--remove"], "", 64, "--remove"),
+    ] {
+        let output = pin_input(&sandbox, args, input);
+        assert_eq!((output.code, output.stdout.as_str()), (code, ""), "{args:?}: {output}");
+        assert!(output.stderr.contains(says), "{args:?}: {output}");
+        assert!(!pin_file(&sandbox).exists(), "{args:?}");
+    }
+    let bytes = sandbox.si(["pin"]).var("CLAUDE_CODE_SESSION_ID", SID).stdin(b"caf\xe9".to_vec()).run();
+    assert_eq!((bytes.code, bytes.stderr.as_str()), (1, "si: nothing was pinned: standard input is not UTF-8 text\n"));
+    let nowhere = sandbox.si(["pin", "x"]).run();
+    assert_eq!(nowhere.code, 1);
+    assert!(nowhere.stderr.ends_with("name one with --session ID\n"), "{nowhere}");
+}
+
+#[test]
+fn pins_are_listed_removed_and_cleared() {
+    let sandbox = Sandbox::new();
+    write_rows(&sandbox, SID, &[user("x")]);
+    assert!(si(&sandbox, &["pin", "--list"]).stdout.starts_with("No pins in session "));
+    pin_input(&sandbox, &["pin"], "one\ntwo \u{1b}[31m\nthree\n");
+    let file = sandbox.read(pin_file(&sandbox));
+    sandbox.write(&pin_file(&sandbox), file + "\n- by hand\n");
+    let list = si(&sandbox, &["pin", "--list"]);
+    let rows: Vec<&str> = list.stdout.lines().collect();
+    assert_eq!(rows[1], "   no   units  round  pinned            text");
+    assert!(rows[2].starts_with("    1       3      1  20") && rows[2].ends_with("  one"), "{list}");
+    assert!(rows[3].ends_with("  two [31m"), "{list}");
+    assert_eq!(rows[5], "    4       7      -  by hand           by hand");
+    let removed = si(&sandbox, &["pin", "--remove", "2,4"]);
+    assert!(removed.stdout.contains("\n       two [31m\n       by hand\n"), "{removed}");
+    assert!(context(&sandbox, "pin-inject", SID, "compact").contains("\nthree\n"));
+    let cleared = si(&sandbox, &["pin", "--clear"]);
+    assert!(cleared.stdout.starts_with("Cleared 2 pins of session "), "{cleared}");
+    let backup = cleared.stdout.lines().find_map(|line| line.strip_prefix("Backup: ")).unwrap();
+    assert!(sandbox.read(backup.split(" (").next().unwrap()).contains("- three\n"));
+    assert_eq!(context(&sandbox, "pin-inject", SID, "compact"), "");
+    assert!(si(&sandbox, &["pin", "--clear"]).stdout.ends_with("nothing to clear.\n"));
+}
+
+#[test]
+fn what_will_not_come_back_is_said_at_once() {
+    let sandbox = Sandbox::new();
+    write_rows(&sandbox, SID, &[user("x")]);
+    for n in 1..=12 {
+        si(&sandbox, &["pin", &format!("Bulk {n} {}", "words ".repeat(160))]);
+    }
+    let output = si(&sandbox, &["pin", &"long ".repeat(3000)]);
+    assert!(output.stdout.contains("Room: 13 pins take 2"), "{output}");
+    assert!(output.stdout.contains("No room for: 1, 2, 3, 13."), "{output}");
+    assert!(output.stdout.contains("Too long to come back even alone: 13."), "{output}");
+    assert!(si(&sandbox, &["pin", "--list"]).stdout.contains("(no room) Bulk 1 "));
+    let context = context(&sandbox, "SessionStart", SID, "compact");
+    assert!(context.contains("4 more pins are not shown here") && context.contains("Bulk 12"), "{context}");
+    assert!(context.contains(pin_file(&sandbox).to_str().unwrap()), "{context}");
+}
+
+#[test]
+fn many_pins_at_once_are_all_kept() {
+    let sandbox = Sandbox::new();
+    write_rows(&sandbox, SID, &[user("x")]);
+    std::thread::scope(|scope| {
+        for n in 0..16 {
+            let sandbox = &sandbox;
+            scope.spawn(move || assert_eq!(si(sandbox, &["pin", &format!("pin number {n}.")]).code, 0));
+        }
+    });
+    let list = si(&sandbox, &["pin", "--list"]);
+    for n in 0..16 {
+        assert_eq!(list.stdout.matches(&format!("pin number {n}.")).count(), 1, "{list}");
+    }
+}
+
+#[test]
+fn a_pin_that_cannot_be_written_is_an_error_and_harms_no_other() {
+    let sandbox = Sandbox::new();
+    write_rows(&sandbox, SID, &[user("x")]);
+    si(&sandbox, &["pin", "kept"]);
+    // A full disk in a way that root cannot pass either: the temporary file for the replacement cannot be made.
+    let folder = pin_file(&sandbox).parent().unwrap().to_path_buf();
+    std::fs::rename(&folder, folder.with_extension("away")).unwrap();
+    sandbox.write(&folder, "a file where the folder was");
+    let output = si(&sandbox, &["pin", "lost?"]);
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output}");
+    assert!(output.stderr.starts_with("si: nothing was pinned: "), "{output}");
+    assert!(sandbox.read(folder.with_extension("away").join(format!("{SID}.md"))).contains("- kept\n"));
+}
+
+#[test]
+fn a_switch_that_keeps_pins_away_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write(&sandbox.home.join(".claude/session-intelligence.json"), r#"{"pins":{"enabled":false}}"#);
+    write_rows(&sandbox, SID, &[user("x")]);
+    let output = si(&sandbox, &["pin", "x"]);
+    assert_eq!(output.stderr, "si: pins are kept but do not come back: pins.enabled is off\n");
+    assert_eq!(context(&sandbox, "pin-inject", SID, "compact"), "");
+}
+
+#[test]
+fn words_are_recovered_from_before_a_compaction() {
+    let sandbox = Sandbox::new();
+    let rows = [
+        user("the staging database is called violet-otter"),
+        boundary(),
+        json!({"type": "user", "isCompactSummary": true, "message": {"content": "SUMMARY violet-otter"}}),
+        json!({"type": "last-prompt", "lastPrompt": "violet-otter"}),
+        user("C:\\dir\\new costs $1.50 (a.b*c)"),
+    ];
+    write_rows(&sandbox, SID, &rows);
+    let output = si(&sandbox, &["recover", "VIOLET-otter"]);
+    let head = format!("Recovered for \"VIOLET-otter\" in session {SID} (this one, by CLAUDE_CODE_SESSION_ID): ");
+    assert_eq!(
+        output.stdout,
+        head + "1 message; 1 compaction so far.\n\n1. user · 2026-01-02 03:04 · round 1 · 1 hit\n   the staging database is \
+                called violet-otter\n"
+    );
+    for topic in ["C:\\dir\\new", "$1.50", "(a.b*c)", "COSTS new"] {
+        assert!(si(&sandbox, &["recover", topic]).stdout.contains("costs $1.50"), "{topic}");
+    }
+    let typed = sandbox.si(["recover", "-", "--sid", SID]).stdin("$1.50 otter").run();
+    assert!(typed.stdout.contains("2 messages, 0 with all words"), "{typed}");
+    let nothing = si(&sandbox, &["recover", "a.b*d"]);
+    assert_eq!(nothing.code, 0);
+    assert!(nothing.stdout.starts_with("Nothing found: no message of session "), "{nothing}");
+}
+
+#[test]
+fn what_recover_printed_is_not_found_again() {
+    let sandbox = Sandbox::new();
+    write_rows(&sandbox, SID, &[user("needle")]);
+    let printed = si(&sandbox, &["recover", "needle"]).stdout;
+    let result = json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "t", "content": printed}]}});
+    write_rows(&sandbox, SID, &[user("needle"), result]);
+    assert_eq!(si(&sandbox, &["recover", "needle"]).stdout, printed);
+}
+
+#[test]
+fn recovering_nothing_is_bad_usage_and_no_transcript_an_error() {
+    let sandbox = Sandbox::new();
+    for topic in [&["recover"][..], &["recover", ""], &["recover", " \t"], &["recover", "--no-such"]] {
+        let output = si(&sandbox, topic);
+        assert_eq!((output.code, output.stdout.as_str()), (64, ""), "{topic:?}: {output}");
+    }
+    let many: Vec<String> = ["recover".to_string()].into_iter().chain((0..40).map(|n| format!("w{n}"))).collect();
+    let output = sandbox.si(many).var("CLAUDE_CODE_SESSION_ID", SID).run();
+    assert_eq!((output.code, output.stderr.as_str()), (64, "si: 40 words are too many: give at most 32\n"));
+    let output = si(&sandbox, &["recover", "x"]);
+    assert_eq!((output.code, output.stderr), (1, format!("si: there is no transcript of session {SID}\n")));
+}
