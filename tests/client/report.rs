@@ -67,7 +67,7 @@ fn record(client: &Client) -> BTreeSet<String> {
     let file = |name: &str| world.cwd.join(name);
     let bash = |id: &str, command: &str| Turn::call(id, "Bash", json!({"command": command, "description": "run it"}));
     let commit = "git -c user.name=a -c user.email=a@b.c commit -qam 'one commit' --allow-empty";
-    let task = json!({"description": "look", "prompt": "Say yes.", "subagent_type": "general-purpose"});
+    let task = json!({"description": "look", "prompt": "Say yes.", "subagent_type": "general-purpose", "run_in_background": false});
     world.start(
         vec![
             bash("b", "echo out; echo err >&2"),

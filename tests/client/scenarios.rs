@@ -84,7 +84,8 @@ fn a_session_from_install_to_uninstall(client: &Client) -> Outcome {
     assert!(!run.last().contains("hook blocking error"), "feedback while everything is green: {}", run.last());
     assert_eq!(world.state(&format!("claude-tool-count-{sid}")), "13");
     let answer: String = (1..=400).map(|i| format!("line {i} of the long answer\n")).collect();
-    assert_eq!(world.si(&["expand", "toolu_long"]).trim_end(), answer.trim_end(), "the archived result differs");
+    let archived = world.si(&["expand", "toolu_long"]);
+    assert!(archived.trim_end().ends_with(answer.trim_end()), "the archived result differs: {archived}");
 
     // Zones: nothing for yellow, once for orange, once for red.
     let turns = vec![
@@ -175,7 +176,7 @@ fn parallel_calls_and_subagents_are_counted(client: &Client) -> Outcome {
     let tokens = world.state(&format!("claude-token-budget-{sid}"));
 
     // A subagent's calls are the session's calls, but neither its tokens nor its shape, and it gets no advice.
-    let task = json!({"description": "look", "prompt": "Read a file.", "subagent_type": "general-purpose"});
+    let task = json!({"description": "look", "prompt": "Read a file.", "subagent_type": "general-purpose", "run_in_background": false});
     let turns = vec![
         Turn::call("agent", "Agent", task),
         Turn::call("sub", "Read", file(3)).at(450_000),
