@@ -101,10 +101,14 @@ fn a_session_from_install_to_uninstall(client: &Client) -> Outcome {
         run.turns().iter().map(|request| count(&request.text(), "hook blocking error")).collect();
     assert_eq!(feedback, [0, 0, 1, 1, 2, 2], "feedback reached the model at the wrong moments");
 
-    // Pins through the slash command, with everything in them that a shell would touch.
+    // Pins as the model sets them: one Bash call that knows its session by itself.
     let pin = "Keep (this) * exactly: $HOME and `ticks`, it's \"quoted\" — ü";
-    let run = world.go_on(vec![Turn::say("Pinned.").at(426_000)], &format!("/si pin -- {}", quote(pin)));
-    assert!(run.last().to_lowercase().contains("pin"), "the model did not see si's answer: {}", run.last());
+    let command = format!("{} pin - <<'END'\n{pin}\nEND", env!("CARGO_BIN_EXE_si"));
+    let turns = vec![
+        Turn::call("pin", "Bash", json!({"command": command, "description": "pin it"})).at(426_000),
+        Turn::say("Pinned.").at(427_000),
+    ];
+    world.go_on(turns, "Pin this.");
     assert!(world.read(&world.claude(&format!("smartcompact/{sid}.md"))).contains(pin));
 
     // The first compaction: guidance in the request for the summary, the user's words beside it.
@@ -154,11 +158,6 @@ fn a_session_from_install_to_uninstall(client: &Client) -> Outcome {
     assert!(!world.claude("commands/si.md").exists());
     assert!(world.claude(&format!("smartcompact/{sid}.md")).exists(), "the pins went with the uninstall");
     Outcome::Passed
-}
-
-/// A word as a shell, and so `si slash`, would read it as one.
-fn quote(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 fn parallel_calls_and_subagents_are_counted(client: &Client) -> Outcome {
