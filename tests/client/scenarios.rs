@@ -27,14 +27,18 @@ fn read(path: &Path) -> Value {
     json!({"file_path": path})
 }
 
-/// A project with a history: `old/` and `src/`, a dozen files in each.
+/// A project with a history: a dozen files in `src/`, changed just now, and in `old/`, not changed for years.
 fn project(world: &World) {
-    for (folder, line) in [("old", "legacy code\n"), ("src", "fn parse() -> Option<Date> { None }\n")] {
+    let fill = |folder: &str, line: &str| {
         for index in 0..12 {
             world.write(&world.cwd.join(format!("{folder}/f{index}.rs")), &line.repeat(400 + index));
         }
-    }
+    };
     world.git(&["init", "-q"]);
+    fill("old", "legacy code\n");
+    world.git(&["add", "-A"]);
+    world.git_at("2020-01-01T00:00:00Z", &["commit", "-q", "-m", "feat: the first parser"]);
+    fill("src", "fn parse() -> Option<Date> { None }\n");
     world.git(&["add", "-A"]);
     world.git(&["commit", "-q", "-m", "feat: dates in the parser (#12)"]);
 }
@@ -99,7 +103,9 @@ fn a_session_from_install_to_uninstall(client: &Client) -> Outcome {
     let run = world.go_on(turns, "Go on with the parser.");
     let feedback: Vec<usize> =
         run.turns().iter().map(|request| count(&request.text(), "hook blocking error")).collect();
-    assert_eq!(feedback, [0, 0, 1, 1, 2, 2], "feedback reached the model at the wrong moments");
+    // The client may write the row with the new usage a moment after it starts the hook: then the next call tells.
+    assert!(feedback.is_sorted() && feedback[1] == 0, "feedback before orange: {feedback:?}");
+    assert_eq!((feedback[3], feedback[5]), (1, 2), "feedback once for orange and once for red: {feedback:?}");
 
     // Pins as the model sets them: one Bash call that knows its session by itself.
     let pin = "Keep (this) * exactly: $HOME and `ticks`, it's \"quoted\" — ü";
@@ -120,7 +126,9 @@ fn a_session_from_install_to_uninstall(client: &Client) -> Outcome {
         assert!(asked.contains(part), "{part:?} is not in the request for the summary");
     }
     let preserve = &asked[asked.find("PRESERVE (recently active").unwrap()..];
-    let (kept, dropped) = preserve.split_once("SAFE TO DROP").expect("no cold directories in the guidance");
+    let (kept, dropped) = preserve
+        .split_once("SAFE TO DROP")
+        .unwrap_or_else(|| panic!("no cold directories in the guidance: {preserve}"));
     assert!(kept.contains("src") && !kept.contains("old") && dropped.contains("old"), "{preserve}");
     let first = history(&world);
     assert_eq!(first.len(), 1);

@@ -165,8 +165,15 @@ impl World {
     }
 
     pub fn git(&self, args: &[&str]) {
+        self.git_at("", args);
+    }
+
+    /// Runs git at another time; empty is now.
+    pub fn git_at(&self, date: &str, args: &[&str]) {
         let who = ["-c", "user.name=Ada Test", "-c", "user.email=ada@example.test", "-c", "init.defaultBranch=main"];
-        let output = self.command(Path::new("git")).args(who).args(args).output().unwrap();
+        let mut command = self.command(Path::new("git"));
+        command.args(who).args(args).env("GIT_AUTHOR_DATE", date).env("GIT_COMMITTER_DATE", date);
+        let output = command.output().unwrap();
         assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
