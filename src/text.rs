@@ -169,6 +169,16 @@ pub fn tokens_rough(tokens: u64) -> String {
     }
 }
 
+/// Dollars as advice names them: `$9.99`, `$12.3`, `$492`; empty for what is no cost.
+pub fn money_rough(dollars: f64) -> String {
+    match dollars {
+        _ if dollars > 0.0 && dollars < 10.0 => format!("${}", fixed(dollars, 2)),
+        10.0..100.0 => format!("${}", fixed(dollars, 1)),
+        100.0..f64::INFINITY => format!("${}", fixed(dollars, 0)),
+        _ => String::new(),
+    }
+}
+
 /// A span of milliseconds: `0m`, `42m`, `3hr 42m`, `2hr`, `2d 19hr`. What is negative or not finite is `0m`.
 pub fn duration(ms: f64) -> String {
     let minutes = if ms.is_finite() && ms > 0.0 { (ms / 60_000.0) as u64 } else { 0 };

@@ -186,8 +186,8 @@ fn read_some(file: &File, buffer: &mut [u8], at: u64, to: u64) -> io::Result<usi
 /// The start of the first line at or behind `at`; `to` when none starts before it.
 pub(crate) fn next_line(file: &File, at: u64, to: u64) -> io::Result<u64> {
     let mut buffer = [0; 8 << 10];
-    let mut from = at.saturating_sub(1);
-    while at > 0 {
+    let Some(mut from) = at.checked_sub(1) else { return Ok(0) };
+    loop {
         let read = read_some(file, &mut buffer, from, to)?;
         if let Some(end) = memchr(b'\n', &buffer[..read]) {
             return Ok(from + end as u64 + 1);
@@ -197,7 +197,6 @@ pub(crate) fn next_line(file: &File, at: u64, to: u64) -> io::Result<u64> {
         }
         from += read as u64;
     }
-    Ok(0)
 }
 
 /// Visits the lines that hold a needle from `to` backwards, the unfinished last one included, as far as they begin at or

@@ -107,7 +107,7 @@ fn plain(model: &str) -> String {
     let start = lower.find("claude-").unwrap_or(0);
     let name = &lower[start..];
     let name = &name[..name.find(['[', '@', ':', '/']).unwrap_or(name.len())];
-    let name = cut_suffix(name, |end| end.strip_prefix('v').is_some_and(|digits| all_digits(digits)));
+    let name = cut_suffix(name, |end| end.strip_prefix('v').is_some_and(all_digits));
     let name = name.strip_suffix("-latest").unwrap_or(name);
     let name = cut_suffix(name, |end| end.len() == 8 && all_digits(end));
     name.replace('.', "-")

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::transcript::Boundary;
 use super::usage::Usage;
 use crate::store::records::totals::{BoundaryRecord, ByModel, Counted, Detail, Sums, Tokens};
+use crate::text::cut_utf16;
 
 /// How many of the last messages are stored.
 const KEPT: usize = 64;
@@ -150,7 +151,7 @@ impl Tally {
     }
 
     fn model(&mut self, name: &str) -> usize {
-        let name = &name[..name.floor_char_boundary(MODEL_CHARS)];
+        let name = cut_utf16(name, MODEL_CHARS);
         let models = &mut self.detail.models;
         models.iter().position(|known| known == name).unwrap_or_else(|| {
             if models.len() < MODELS {

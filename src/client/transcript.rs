@@ -173,3 +173,81 @@ pub fn each_line(path: &Path, mut visit: impl FnMut(&[u8]) -> ControlFlow<()>) {
 fn trim(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_text<T>(text: &str, ask: impl FnOnce(&Path) -> T) -> T {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.jsonl");
+        file::write_atomic(&path, text.as_bytes()).unwrap();
+        ask(&path)
+    }
+
+    fn reply(tokens: u64) -> String {
+        format!(
+            "{{\"type\":\"assistant\",\"message\":{{\"id\":\"m{tokens}\",\"usage\":{{\"input_tokens\":{tokens}}}}}}}\n"
+        )
+    }
+
+    const BOUNDARY: &str = "{\"type\":\"system\",\"subtype\":\"compact_boundary\",\"timestamp\":\"2026-01-02T03:04:05.000Z\",\
+        \"compactMetadata\":{\"trigger\":\"auto\",\"preTokens\":300000,\"postTokens\":2896}}\n";
+
+    #[test]
+    fn the_context_is_that_of_the_latest_reply_or_what_a_compaction_left() {
+        let context = |text: &str| with_text(text, tail).unwrap().context();
+        assert_eq!(context(""), None);
+        assert_eq!(context(&(reply(5) + &reply(7))), Some(7));
+        assert_eq!(context(&(reply(5) + BOUNDARY)), Some(2896));
+        assert_eq!(context(&(reply(5) + BOUNDARY + &reply(9))), Some(9));
+        assert_eq!(context(&(reply(5) + &BOUNDARY.replace("2896", "null"))), None);
+        let side = |row: &str| row.replacen('{', "{\"isSidechain\":true,", 1);
+        assert_eq!(context(&(reply(5) + &side(&reply(1)) + &side(BOUNDARY))), Some(5));
+        assert_eq!(context(&(reply(5) + &reply(0) + &reply(3).replace("}}}", "}"))), Some(5));
+        let half = reply(8);
+        assert_eq!(context(&(reply(5) + half.trim_end())), Some(8));
+        assert_eq!(context(&(reply(5) + &half[..half.len() / 2])), Some(5));
+        let giant = format!("{{\"type\":\"user\",\"message\":{{\"content\":\"{}\"}}}}\n", "x".repeat(9 << 20));
+        assert_eq!(context(&(reply(5) + &giant)), Some(5));
+    }
+
+    #[test]
+    fn the_last_compaction_is_found_behind_later_replies() {
+        let boundary = with_text(&(BOUNDARY.to_owned() + &reply(5).repeat(5000)), last_boundary).unwrap();
+        assert_eq!((boundary.at_ms, boundary.trigger.as_deref()), (Some(1_767_323_045_000), Some("auto")));
+        assert_eq!(with_text(&reply(5), last_boundary), None);
+    }
+
+    #[test]
+    fn the_first_timestamp_is_looked_for_in_the_first_megabyte() {
+        let first = |text: &str| with_text(text, first_timestamp_ms);
+        let pad = |length: usize| format!("{{\"pad\":\"{}\"}}\n", "x".repeat(length));
+        let row = "{\"timestamp\":\"2026-01-02T03:04:05.000Z\"}";
+        assert_eq!(first(&(pad(10_000) + row)), Some(1_767_323_045_000));
+        assert_eq!(first(&(pad(900_000) + row + "\n")), Some(1_767_323_045_000));
+        assert_eq!(first(&(pad(1 << 20) + row + "\n")), None);
+        assert_eq!(first(&("{\"timestamp\":\"soon\"}\n".to_owned() + row)), Some(1_767_323_045_000));
+    }
+
+    #[test]
+    fn lines_are_the_same_both_ways() {
+        let text = "one\r\ntwo\n\nthree";
+        let collect = |path: &Path| {
+            let (mut forwards, mut backwards) = (Vec::new(), Vec::new());
+            each_line(path, |line| {
+                forwards.push(line.to_vec());
+                ControlFlow::Continue(())
+            });
+            each_line_backwards(path, 1 << 20, |line| {
+                backwards.push(line.to_vec());
+                ControlFlow::Continue(())
+            });
+            backwards.reverse();
+            (forwards, backwards)
+        };
+        let (forwards, backwards) = with_text(text, collect);
+        assert_eq!(forwards, [&b"one"[..], b"two", b"", b"three"]);
+        assert_eq!(backwards, forwards);
+    }
+}

@@ -98,9 +98,9 @@ impl Suggestion<'_> {
         };
         let figures = match (self.stable, self.cost) {
             (true, _) => String::new(),
-            (false, None) => format!(" — ~{} tokens in context", text::tokens_rough(self.tokens)),
+            (false, None | Some(0.0)) => format!(" — ~{} tokens in context", text::tokens_rough(self.tokens)),
             (false, Some(cost)) => {
-                format!(" — ~{} tokens in context, {} spent", text::tokens_rough(self.tokens), text::money(cost))
+                format!(" — ~{} tokens in context, {} spent", text::tokens_rough(self.tokens), text::money_rough(cost))
             }
         };
         format!(

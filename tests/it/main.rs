@@ -9,4 +9,5 @@ mod lanes;
 mod memory;
 mod setup;
 mod statusline;
+mod totals;
 mod watch;

@@ -51,6 +51,8 @@ tables! {
     archive,
     chain,
     config,
+    context_cap,
+    cost,
     debug_log,
     emoji,
     format,
@@ -68,11 +70,17 @@ tables! {
     state_files,
     statusline_render,
     task_change,
+    thinking,
     usage_api,
 }
 
 /// Functions of the original that nothing of ours corresponds to: table, function, and why. Their rows are not run.
 const NOT_OURS: &[(&str, &str, &str)] = &[
+    (
+        "cost",
+        "since_compact_sequence",
+        "when a compaction was is told by the transcript, not by a log that all sessions share",
+    ),
     (
         "git_derived",
         "check_previous_command",
