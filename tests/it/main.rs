@@ -7,6 +7,7 @@ mod git;
 mod golden;
 mod lanes;
 mod memory;
+mod readme;
 mod setup;
 mod statusline;
 mod totals;
