@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use si::config::{DEFAULT_PRESET, KEYS, Key, PRESETS};
+use si::config::{DEFAULT_PRESET, PRESETS};
 use si::statusline::fields::FIELDS;
 
 fn readme() -> PathBuf {
@@ -45,19 +45,6 @@ fn tables_are_those_of_the_code() {
     }
     fields.push_str("| `newline` | begins a row |\n");
     check("fields", &fields);
-
-    let mut config = String::from("| key | default | what it does |\n|---|---|---|\n");
-    for key in KEYS {
-        writeln!(config, "| `{}` | {} | {} |", key.path, default_of(key), key.help).unwrap();
-    }
-    check("config", &config);
-}
-
-fn default_of(key: &Key) -> String {
-    match key.default_value() {
-        Some(value) => format!("`{value}`"),
-        None => key.spec.unset.unwrap_or("not set").to_string(),
-    }
 }
 
 /// A page that names a file of the repository must not lead nowhere.
