@@ -217,7 +217,7 @@ fn planted_links_and_pipes_are_never_followed() {
 
     std::fs::create_dir(home.folder()).unwrap();
     let target = home.env.cwd.join("target");
-    std::fs::write(&target, "theirs").unwrap();
+    file::write_atomic(&target, b"theirs").unwrap();
     std::os::unix::fs::symlink(&target, home.folder().join("a.json")).unwrap();
     let fifo = home.folder().join("b.json");
     rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
