@@ -22,7 +22,7 @@ const COMMANDS: [(&str, &str); 2] = [
 ];
 
 /// What every slash command file of ours holds, whatever the path of the program.
-const COMMAND_MARK: &str = " slash <<'SI_END'";
+const COMMAND_MARK: &str = " <<'SI_END'\n";
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
@@ -137,9 +137,7 @@ fn plan_commands(env: &Env, exe: &Path) -> Result<Vec<Edit>> {
     let plan = |(name, content): &(&str, &str)| {
         let path = env.in_claude(&format!("commands/{name}")).context("there is no home folder")?;
         let before = file::read_user(&path, 1 << 20).with_context(|| format!("read {}", path.display()))?;
-        let after = content
-            .replace("allowed-tools: Bash(si:*)\n", &allowed)
-            .replace(&format!("\nsi{COMMAND_MARK}"), &format!("\n{program}{COMMAND_MARK}"));
+        let after = content.replace("allowed-tools: Bash(si:*)\n", &allowed).replace("\nsi ", &format!("\n{program} "));
         Ok(Edit { path, before: before.unwrap_or_default(), after: after.into_bytes() })
     };
     COMMANDS.iter().map(plan).collect()

@@ -254,3 +254,37 @@ fn recovering_nothing_is_bad_usage_and_no_transcript_an_error() {
     let output = si(&sandbox, &["recover", "x"]);
     assert_eq!((output.code, output.stderr), (1, format!("si: there is no transcript of session {SID}\n")));
 }
+
+/// The command lines in the file that the client hands to the model, as they would reach a shell.
+#[test]
+fn the_calls_that_the_slash_command_shows_work() {
+    let sandbox = Sandbox::new();
+    let command = include_str!("../../commands/smartcompact.md");
+    let blocks: Vec<&str> = command.split("```\n").skip(1).step_by(2).collect();
+    assert_eq!(blocks.len(), 3);
+    write_rows(&sandbox, SID, &[user("the topic is retries")]);
+    let run = |script: &str| {
+        let script = script.replace("si ", &format!("'{}' ", env!("CARGO_BIN_EXE_si")));
+        let output = std::process::Command::new("sh")
+            .args(["-c", &script])
+            .env_clear()
+            .envs([("HOME", sandbox.home.as_os_str()), ("TMPDIR", sandbox.tmp.as_os_str())])
+            .env("CLAUDE_CODE_SESSION_ID", SID)
+            .current_dir(&sandbox.cwd)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let pins = ["Decision: it's `$HOME` & \"(x)\" *\n\\n stays", "Your rule: never guess"];
+    let filled = blocks[0].replace("THE FOCUS", "what'\\''s next").replace("FIRST PIN", pins[0]);
+    let pinned = run(&filled.replace("SECOND PIN", pins[1]));
+    assert!(pinned.contains("Pinned 2 ") && pinned.contains(" Prioritize: what's next.\n"), "{pinned}");
+    let context = context(&sandbox, "pin-inject", SID, "compact");
+    assert!(pins.iter().all(|pin| context.contains(&format!("\n{pin}\n"))), "{context}");
+    let save = blocks[0].replace("--focus 'THE FOCUS'", "--no-compact");
+    assert!(!run(&save).contains("/compact"));
+    let nothing = blocks[0].replace("FIRST PIN\n\nSECOND PIN\n", "");
+    assert!(run(&nothing).contains("/compact "));
+    assert!(run(&blocks[1].replace("TOPIC", "RETRIES topic")).contains("the topic is retries"));
+}
