@@ -128,6 +128,9 @@ fn hints(input: &Input<'_>) -> (String, Vec<String>) {
         }
         let lines: Vec<String> = section.lines().map(|line| text::sanitize(line).trim_end().to_string()).collect();
         let _ = write!(body, "\n{label}\n{}\n", lines.join("\n"));
+        if autofilled {
+            body.push_str("(from the last commit, not from a person: the conversation knows better)\n");
+        }
     }
     if body.is_empty() {
         return (body, passed_on);
@@ -387,7 +390,7 @@ mod tests {
         let day = 86_400_000;
         let filled = "## Current Task\n<!-- si:autofill sha=1a2b3c4 -->\ntype: feat — x\n## Key Decisions\n- keep it\n";
         let text = written(filled, 4 * day, &analysis(), true).text;
-        assert!(text.contains("type: feat — x"), "what si fills in is always current");
+        assert!(text.contains("type: feat — x\n(from the last commit"), "what si fills in is always current");
         assert!(!text.contains("keep it"));
         assert!(text.contains("KEY DECISIONS (must preserve): left out"));
         assert!(text.contains("/c/projects/-p/session-context.md"));

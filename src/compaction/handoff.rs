@@ -193,10 +193,9 @@ fn banner(handoff: &Handoff) -> String {
     let task = task_line(&handoff.current_task)
         .filter(|_| task_is_fresh(handoff))
         .map(|task| text::cut(&text::sanitize(&task), MAX_WHAT).into_owned());
-    let dirs = (!handoff.hot_dirs.is_empty()).then(|| handoff.hot_dirs.join(", "));
-    let what = task
-        .or_else(|| handoff.next_priorities.first().map(|next| text::cut(next, MAX_WHAT).into_owned()))
-        .or_else(|| dirs.map(|dirs| text::cut(&text::sanitize(&dirs), MAX_WHAT).into_owned()));
+    let dirs = (!handoff.hot_dirs.is_empty()).then(|| format!("work in {}", handoff.hot_dirs.join(", ")));
+    // A follow-up is what comes next, not what was under way: it is only counted.
+    let what = task.or_else(|| dirs.map(|dirs| text::cut(&text::sanitize(&dirs), MAX_WHAT).into_owned()));
     let files = handoff.in_flight_files.iter().filter(|file| !file.starts_with(' ')).count();
     let parts = [
         Some(format!("Resuming: {}", what.unwrap_or_else(|| "this session".into()))),
@@ -240,9 +239,11 @@ fn block(parts: &[(String, Vec<String>)], banner: &str, echo: bool) -> String {
     if echo {
         say(&format!("Open your next reply with this line, word for word:\n   {banner}"));
     }
-    say("Carry on with the current task in that same reply: read what you need and make the next edit, without \
-         saying first what you are going to do. A message as short as \"c\" only means \"go on\"; a message that \
-         asks for something comes before all of this.");
+    say(
+        "Carry on in that same reply with what was under way, as the summary and the task above tell it: read what you \
+         need and make the next edit, without saying first what you are going to do. A message as short as \"c\" only \
+         means \"go on\"; one that asks for something comes before all of this.",
+    );
     say("Ask only if the task is finished and none of the follow-ups can be taken up.");
     block
 }
@@ -301,7 +302,7 @@ mod tests {
     fn an_old_task_is_not_what_the_banner_resumes() {
         let old = Handoff { current_task_age_hours: Some(30.0), ..handoff() };
         let Resume { banner, block } = resume(&old, true, 10_000).unwrap();
-        assert!(banner.starts_with("Resuming: write the test"), "{banner}");
+        assert!(banner.starts_with("Resuming: work in src/a, src/b"), "{banner}");
         assert!(block.contains("30 HOURS AGO"));
     }
 }

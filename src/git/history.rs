@@ -158,7 +158,8 @@ fn each_since(head: &Head, since_ms: i64, mut visit: impl FnMut(&Repository, &gi
         for id in walk {
             let commit = repository.find_commit(id.ok()?).ok()?;
             // In order of time everything after this one is older still, but for skewed clocks.
-            if commit.time().seconds() * 1000 < since_ms || !visit(&repository, &commit) {
+            // Commits know whole seconds only.
+            if commit.time().seconds() < since_ms.div_euclid(1000) || !visit(&repository, &commit) {
                 break;
             }
         }

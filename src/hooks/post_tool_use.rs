@@ -314,11 +314,10 @@ impl<'c, 'a> Turn<'c, 'a> {
         let call = self.call;
         let git = &call.config.shape.git_nexus;
         let anchored = if git.enabled {
-            anchors::files(call.env, call.store, self.anchor(), &anchors::Query::new(git.since_days, git.limit))
+            anchors::protecting(call.env, call.store, self.anchor(), &anchors::Query::new(git.since_days, git.limit))
         } else {
             Vec::new()
         };
-        let anchored: Vec<String> = anchored.into_iter().map(|file| file.path).collect();
         let missed = history::missed(&history::read(call.store), &self.anchor.0);
         let persist = call.config.shape.persist_across_compacts;
         let rolled = if persist { rollup::read(call.store, &call.sid) } else { None };

@@ -93,11 +93,10 @@ impl Moment<'_, '_> {
         let call = self.call;
         let settings = shape::Settings::of(call.config, self.anchor);
         let anchored = if call.config.shape.git_nexus.enabled {
-            anchors::files(call.env, call.store, Path::new(self.anchor), &self.query())
+            anchors::protecting(call.env, call.store, Path::new(self.anchor), &self.query())
         } else {
             Vec::new()
         };
-        let anchored: Vec<String> = anchored.into_iter().map(|file| file.path).collect();
         let missed = history::missed(&history::read(call.store), self.anchor);
         let entries = shape::last(call.store, &call.sid, settings.max_entries);
         let rolled = if call.config.shape.persist_across_compacts { rollup::read(call.store, &call.sid) } else { None };

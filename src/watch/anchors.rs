@@ -20,6 +20,8 @@ const FRESH_MS: i64 = 86_400_000;
 const QUICK: Duration = Duration::from_millis(20);
 /// How long a detached process counts; what it has by then is what the newest commits say.
 const REFRESH: Duration = Duration::from_secs(20);
+/// From how many commits on a file protects its directory.
+const OFTEN: u64 = 2;
 /// The least number of files that is stored.
 const LEAST_STORED: usize = 20;
 /// Source and documentation: what a person works on.
@@ -66,6 +68,13 @@ pub fn files(env: &Env, store: Store<'_>, anchor: &Path, query: &Query<'_>) -> V
     }
     files.truncate(query.limit);
     files
+}
+
+/// Paths of the anchors that protect their directories: files that more than one commit changed. A file that was only
+/// ever added says nothing about where the work is, and in a young repository every file would be an anchor.
+pub fn protecting(env: &Env, store: Store<'_>, anchor: &Path, query: &Query<'_>) -> Vec<String> {
+    let often = files(env, store, anchor, query).into_iter().filter(|file| file.count >= OFTEN);
+    often.map(|file| file.path).collect()
 }
 
 /// Sees to it that a count is stored, without reading it: for callers that have no use for it yet.

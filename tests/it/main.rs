@@ -1,5 +1,6 @@
 //! Behaviour through the real binary, and the golden tables.
 
+mod compaction;
 mod support;
 
 mod archive;
