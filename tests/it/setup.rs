@@ -247,6 +247,20 @@ fn the_former_status_line_runs_beside_ours_and_comes_back() {
     assert!(output.stdout.contains(&want), "{output}");
 }
 
+/// The former command is kept as data, word for word, where this user alone can read it: no script is made from it.
+#[test]
+fn the_former_status_line_is_kept_as_data_and_privately() {
+    let sandbox = Sandbox::new();
+    sandbox.write(&settings(&sandbox), SETTINGS);
+    assert_done(sandbox.si(["install"]).run());
+    let state = sandbox.home.join(".claude/.si-bootstrap-state");
+    assert_eq!(std::fs::metadata(&state).unwrap().permissions().mode() & 0o777, 0o600);
+    let kept: Value = serde_json::from_str(&sandbox.read(&state)).unwrap();
+    let before: Value = serde_json::from_str(SETTINGS).unwrap();
+    assert_eq!(kept["wiredStatuslinePrev"], before["statusLine"]["command"]);
+    assert!(!sandbox.home.join(".claude/scripts").exists());
+}
+
 #[test]
 fn the_javascript_originals_are_replaced_and_a_dated_copy_is_kept() {
     let sandbox = Sandbox::new();
