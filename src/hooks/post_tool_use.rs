@@ -22,9 +22,6 @@ const SUGGEST: &str = "suggest-compact";
 
 /// Everything after a tool call, in one process: one lock, one look at the transcript's end.
 pub fn run(call: &Call<'_>) -> Result<Reply> {
-    if !call.config.hooks.post_tool_use {
-        return Ok(Reply::silent());
-    }
     let turn = Turn::new(call);
     let context = turn.advises().then(|| turn.context(turn.tokens));
     let (counted, moved) = match call.store.lock(StateFile::ToolCount(&call.sid)) {
@@ -105,8 +102,10 @@ struct Counted {
 
 /// The context as it is now.
 struct Context {
+    /// 0 where nothing is known.
     tokens: u64,
-    zone: Zone,
+    /// None where nothing can be said.
+    zone: Option<Zone>,
     /// None where the tokens are below any limit.
     limits: Option<Limits>,
 }
@@ -223,8 +222,12 @@ impl<'c, 'a> Turn<'c, 'a> {
             "transcript" => 0,
             _ => budget::estimate(call.store, &call.sid) + uncounted,
         });
+        // An estimate that no window can hold tells of one giant result, of which the model saw a part.
+        if told.is_none() && tokens > zones::LARGEST_WINDOW {
+            return Context { tokens: 0, zone: None, limits: None };
+        }
         let (zone, limits) = self.zone(tokens);
-        Context { tokens, zone, limits }
+        Context { tokens, zone: Some(zone), limits }
     }
 
     fn zone(&self, tokens: u64) -> (Zone, Option<Limits>) {
@@ -237,7 +240,7 @@ impl<'c, 'a> Turn<'c, 'a> {
     }
 
     fn enter(&self, guard: &Guard<'_>, context: &Context) -> Result<Option<Move>> {
-        suggestion::enter(guard, &self.call.sid, context.zone)
+        context.zone.map_or(Ok(None), |zone| suggestion::enter(guard, &self.call.sid, zone))
     }
 
     fn log_move(&self, moved: Move, tokens: u64) {
@@ -284,7 +287,8 @@ impl<'c, 'a> Turn<'c, 'a> {
     /// What the user alone is told.
     fn notices(&self, context: &Context, calls: Option<u64>, news: Option<zones::News>) -> Option<String> {
         let threshold = self.call.config.compact.threshold;
-        let advisory = calls.and_then(|calls| suggestion::advisory(calls, threshold, context.tokens, context.zone));
+        let advisory = calls
+            .and_then(|calls| suggestion::advisory(calls, threshold, context.tokens, context.zone.unwrap_or_default()));
         let announcement = news.and_then(|news| suggestion::announcement(context.limits.as_ref()?, news.first));
         let lines: Vec<String> = [advisory, announcement].into_iter().flatten().collect();
         Some(lines.join("\n")).filter(|text| !text.is_empty())

@@ -33,8 +33,7 @@ const SHOWN_TO_MODEL: usize = 2000;
 pub fn run(call: &Call<'_>) -> Result<Reply> {
     let config = &call.config.task_change;
     let prompt = call.payload.prompt().unwrap_or_default();
-    let quiet = !call.config.hooks.user_prompt_submit
-        || !config.enabled
+    let quiet = !config.enabled
         || prompt.trim().is_empty()
         || task_change::is_machine_prompt(&prompt)
         || task_change::is_command(&prompt)

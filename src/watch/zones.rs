@@ -24,6 +24,8 @@ const YELLOW_BELOW: u64 = 80_000;
 const RED_ABOVE: u64 = 60_000;
 /// Learnt limits are news when one of them moved so far.
 const ANNOUNCE_STEP: u64 = 10_000;
+/// The largest window that there is.
+pub const LARGEST_WINDOW: u64 = 1_000_000;
 /// Windows of a client, in tokens; anything else is nonsense.
 pub const WINDOW_RANGE: std::ops::RangeInclusive<u64> = 1_000..=100_000_000;
 

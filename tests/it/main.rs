@@ -6,6 +6,7 @@ mod support;
 mod archive;
 mod git;
 mod golden;
+mod hostile;
 mod lanes;
 mod memory;
 mod readme;

@@ -38,6 +38,7 @@ impl std::fmt::Display for Output {
 #[must_use]
 pub struct Run<'a> {
     sandbox: &'a Sandbox,
+    program: String,
     args: Vec<String>,
     stdin: Vec<u8>,
     vars: Vec<(String, String)>,
@@ -94,8 +95,14 @@ impl Sandbox {
 
     /// Describes a run of the binary.
     pub fn si<S: Into<String>>(&self, args: impl IntoIterator<Item = S>) -> Run<'_> {
+        self.program(env!("CARGO_BIN_EXE_si"), args)
+    }
+
+    /// Describes a run of another program, which is to start the binary.
+    pub fn program<S: Into<String>>(&self, program: &str, args: impl IntoIterator<Item = S>) -> Run<'_> {
         Run {
             sandbox: self,
+            program: program.into(),
             args: args.into_iter().map(Into::into).collect(),
             stdin: Vec::new(),
             vars: Vec::new(),
@@ -317,7 +324,7 @@ impl Run<'_> {
     /// Runs the binary with nothing but the sandbox around it; over 20 seconds it is killed and the test fails.
     pub fn run(self) -> Output {
         let begun = Instant::now();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_si"))
+        let mut child = Command::new(&self.program)
             .args(&self.args)
             .env_clear()
             .envs(self.sandbox.base_vars())
