@@ -7,6 +7,7 @@ use super::{Terminal, Usage};
 use crate::config::Config;
 use crate::memory::archive::{self, Entry};
 use crate::memory::recall::replay;
+use crate::memory::recall::rows::EXPAND_HEADING;
 use crate::store::records::archive::Archived;
 use crate::store::{Sid, Store};
 use crate::text;
@@ -144,7 +145,7 @@ fn print(terminal: &mut Terminal<'_>, record: &Archived) -> Result<()> {
     let tool = if record.tool.is_empty() { "-" } else { &record.tool };
     let (id, tool) = (text::sanitize(&record.id), text::sanitize(tool));
     let at = terminal.env.iso(record.t);
-    writeln!(terminal.out, "# tool-archive expand: id={id} tool={tool} chars={} at={at}", record.chars)?;
+    writeln!(terminal.out, "{EXPAND_HEADING}id={id} tool={tool} chars={} at={at}", record.chars)?;
     if let Some(input) = record.tool_input.as_ref().map(|input| input.get()).filter(|input| *input != "null") {
         writeln!(terminal.out, "# input={}", text::cut(&text::sanitize(input), INPUT))?;
     }

@@ -12,6 +12,10 @@ use crate::client::json::{Object, Raw};
 
 /// How the output of `si recover` begins, so that it is known again.
 pub const HEADING: &str = "Recovered for ";
+/// How the output of `si expand` begins.
+pub const EXPAND_HEADING: &str = "# tool-archive expand: ";
+/// How the first line of `si pin`'s output names the session.
+const IN_SESSION: &str = " in session ";
 
 /// One row's words.
 #[derive(Debug)]
@@ -217,16 +221,29 @@ fn strings(value: Raw<'_>, out: &mut String) {
     }
 }
 
-/// Whether a part is a search for words itself, or what one found.
+/// Whether a part is a call of si that handles words of the conversation, or what it printed: a copy in any case.
 fn is_own(part: &Part<'_>) -> bool {
+    let own = |command: &str| matches!(command, "recover" | "pin" | "expand" | "slash");
     match &part.role {
-        Role::Result(_) => part.text.trim_start().starts_with(HEADING),
+        Role::Result(_) => {
+            let first = part.text.trim_start().lines().next().unwrap_or("");
+            let pinned = first.starts_with("Pinned ") || first.starts_with("Nothing new was pinned");
+            let listed =
+                first.split(IN_SESSION).next().is_some_and(|count| count.ends_with(" pins") || count == "1 pin");
+            first.starts_with(HEADING)
+                || first.starts_with(EXPAND_HEADING)
+                || (pinned || listed) && first.contains(IN_SESSION)
+        }
         Role::Call("Bash") => {
             let words: Vec<&str> = part.text.split_whitespace().take(40).collect();
             let is_si = |word: &str| word.trim_matches(['"', '\'']).rsplit('/').next() == Some("si");
-            words.windows(2).any(|pair| is_si(pair[0]) && pair[1] == "recover")
+            words.windows(2).any(|pair| is_si(pair[0]) && own(pair[1]))
         }
-        Role::User => part.text.starts_with("<command-") && part.text.contains("<command-args>recover "),
+        Role::User if part.text.starts_with("<command-") => {
+            let args = part.text.split("<command-args>").nth(1).unwrap_or("");
+            let ours = ["/si<", ":si<", "smartcompact<"].iter().any(|name| part.text.contains(name));
+            ours && own(args.split_whitespace().next().unwrap_or(""))
+        }
         _ => false,
     }
 }
@@ -268,6 +285,20 @@ mod tests {
     }
 
     #[test]
+    fn what_only_looks_like_our_output_is_a_message() {
+        for text in ["Pinned to 1.2 in Cargo.toml", "2 pins in the socket", "si says x"] {
+            let row =
+                serde_json::json!({"type": "user", "message": {"content": [{"type": "tool_result", "content": text}]}});
+            assert_eq!(said(&row.to_string()).len(), 1, "{text}");
+        }
+        for command in ["rsi pin", "echo si", "pin si"] {
+            let block = serde_json::json!({"type": "tool_use", "name": "Bash", "input": {"command": command}});
+            let row = serde_json::json!({"type": "assistant", "message": {"content": [block]}});
+            assert_eq!(said(&row.to_string()).len(), 1, "{command}");
+        }
+    }
+
+    #[test]
     fn copies_summaries_and_own_output_are_no_messages() {
         for row in [
             r#"{"type":"user","isCompactSummary":true,"message":{"content":"x"}}"#,
@@ -279,6 +310,10 @@ mod tests {
             r#"{"type":"user","message":{"content":[{"type":"tool_result","content":"Recovered for x: …"}]}}"#,
             r#"{"type":"user","message":{"content":"<command-name>/si</command-name><command-args>recover x</command-args>"}}"#,
             r#"{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":{"command":"'/home/u/.local/bin/si' recover x"}}]}}"#,
+            r##"{"type":"user","message":{"content":[{"type":"tool_result","content":"# tool-archive expand: id=t1 tool=Bash"}]}}"##,
+            r#"{"type":"user","message":{"content":[{"type":"tool_result","content":"Pinned 2 in session x:\n  1  y"}]}}"#,
+            r#"{"type":"user","message":{"content":[{"type":"tool_result","content":"12 pins in session x:\n  1  y"}]}}"#,
+            r#"{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":{"command":"si pin - <<'E'\nx\nE"}}]}}"#,
             r#"{"type":"user","message":"odd"}"#,
             r#"{"message":{"content":"x"}}"#,
         ] {
