@@ -181,6 +181,9 @@ pub fn list(terminal: &mut Terminal<'_>, args: &ListArgs) -> Result<()> {
             }
             false => writeln!(terminal.out, "It is switched off (toolArchive.enabled).")?,
         }
+        if let Some(other) = archive::sessions(env).into_iter().find(|other| *other != sid) {
+            writeln!(terminal.out, "The latest of other sessions: si expand --list --session {other}")?;
+        }
         return Ok(());
     }
     if args.session.session.is_none() {

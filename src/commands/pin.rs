@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use super::session::{self, Session, SessionArgs};
+use super::session::{self, ChosenBy, Session, SessionArgs};
 use super::{Terminal, Usage};
 use crate::config::Config;
 use crate::env;
@@ -24,7 +24,7 @@ const LABEL: usize = 100;
 #[command(after_help = "Without TEXT, or with - alone, pins are read from standard input: one per line, or one per \
     paragraph where blank lines separate them. A fenced block is never split.\n\nPins live in a Markdown file that you \
     may edit (its name is printed). They come back word for word after every compaction and resume of their session. \
-    The client takes at most 10,000 characters of them: the newest come first. To turn pins off: si set pins.enabled \
+    The client takes at most 10,000 units of them (UTF-16; a quote or a line break counts twice): the newest come first. To turn pins off: si set pins.enabled \
     false --yes")]
 pub struct Args {
     /// The text to pin, as one pin; put -- before a text that starts with a dash
@@ -91,7 +91,9 @@ fn texts(terminal: &Terminal<'_>, args: &Args) -> Result<Vec<String>> {
     let input = String::from_utf8(bytes).ok().context("nothing was pinned: standard input is not UTF-8 text")?;
     let texts: Vec<String> = markdown::split(&input).into_iter().map(ToString::to_string).collect();
     if texts.is_empty() && args.focus.is_none() {
-        bail!("nothing to pin: standard input is empty");
+        bail!(
+            "nothing to pin: standard input is empty, and there is no text as in: si pin \"Decision: keep the old parser\""
+        );
     }
     Ok(texts)
 }
@@ -112,11 +114,11 @@ impl Pins<'_> {
                 pins::add(terminal.env, &self.store, &self.session.sid, refs, round).context("nothing was pinned")?
             }
         };
-        let all = pins::load(&self.store, &self.session.sid).unwrap_or_default();
+        let all = pins::read(&self.store, &self.session.sid)?;
         let number = |text: &str| all.iter().position(|pin| pin.text == markdown::trim(text)).map_or(0, |at| at + 1);
-        if self.session.transcript.is_none() {
+        if self.session.transcript.is_none() && self.session.by == ChosenBy::Argument {
             let id = text::sanitize(&self.session.id).into_owned();
-            writeln!(terminal.err, "si: there is no transcript of session {id} yet; check the id if you typed it")?;
+            writeln!(terminal.err, "si: no transcript of session {id} was found; check the id")?;
         }
         let out = &mut *terminal.out;
         let round = round.map_or(String::new(), |round| format!(", round {round}"));
@@ -143,7 +145,7 @@ impl Pins<'_> {
     }
 
     fn list(&self, terminal: &mut Terminal<'_>) -> Result<()> {
-        let all = pins::load(&self.store, &self.session.sid).unwrap_or_default();
+        let all = pins::read(&self.store, &self.session.sid)?;
         if all.is_empty() {
             writeln!(terminal.out, "No pins in {}.", self.session.describe())?;
             return Ok(());
@@ -171,7 +173,7 @@ impl Pins<'_> {
         for text in &gone {
             writeln!(terminal.out, "       {}", pins::label(text, LABEL))?;
         }
-        self.tell_room(terminal.out, &pins::load(&self.store, &self.session.sid).unwrap_or_default())
+        self.tell_room(terminal.out, &pins::read(&self.store, &self.session.sid)?)
     }
 
     fn clear(&self, terminal: &mut Terminal<'_>) -> Result<()> {
@@ -195,7 +197,7 @@ impl Pins<'_> {
         let block = self.block(all);
         writeln!(out, "File: {}", self.path.display())?;
         if all.is_empty() {
-            writeln!(out, "No pins are left.")?;
+            writeln!(out, "Room: the session has no pins.")?;
             return Ok(());
         }
         let frame = REPLY_LIMIT - pins::full_room();

@@ -124,7 +124,10 @@ pub fn save(
         preview: body.preview(PREVIEW),
         ..ArchiveRow::default()
     };
-    index.add(&guard, sid, &row, limits, env.now_ms)?;
+    if let Err(error) = index.add(&guard, sid, &row, limits, env.now_ms) {
+        let _ = guard.remove(StateFile::Archived(sid, &name)); // best effort: without a row nobody would miss it
+        return Err(error);
+    }
     Ok(store.path(StateFile::Archived(sid, &name)))
 }
 

@@ -17,7 +17,7 @@ use crate::client::json::{self as client_json, Object};
 use crate::client::transcript;
 use crate::env::Env;
 use crate::hooks::{Call, Reply};
-use crate::store::{Guard, Sid, StateFile, Store, file};
+use crate::store::{Sid, StateFile, Store, file};
 use crate::text;
 use markdown::Pin;
 
@@ -91,6 +91,12 @@ pub fn count(store: &Store<'_>, sid: &Sid) -> Option<usize> {
 /// The session's pins, in the order of the file; none without a pin file.
 pub fn load(store: &Store<'_>, sid: &Sid) -> Option<Vec<Pin>> {
     Some(markdown::parse(&store.read_text(StateFile::Pins(sid))?))
+}
+
+/// The session's pins for a person who asks: no file is no pins, but one that cannot be read is an error.
+pub fn read(store: &Store<'_>, sid: &Sid) -> Result<Vec<Pin>> {
+    let bytes = read_whole(store, sid)?.unwrap_or_default();
+    Ok(markdown::parse(&String::from_utf8_lossy(&bytes)))
 }
 
 /// Lays out what fits into `room` units. The newest pins are taken first, one that does not fit is passed over, and
@@ -177,7 +183,7 @@ pub struct Added {
 /// Appends pins. A text that is pinned already is left out. Either all new ones are written or none.
 pub fn add(env: &Env, store: &Store<'_>, sid: &Sid, texts: &[&str], round: Option<u64>) -> Result<Added> {
     let guard = store.lock(StateFile::Pins(sid))?;
-    let old = read_whole(&guard, sid)?;
+    let old = read_whole(&guard.store(), sid)?;
     let mut bytes = old.unwrap_or_default();
     let file = String::from_utf8_lossy(&bytes);
     let known = markdown::parse(&file);
@@ -204,7 +210,7 @@ pub fn add(env: &Env, store: &Store<'_>, sid: &Sid, texts: &[&str], round: Optio
 /// Takes pins out, by their numbers from 1, and returns their texts. A number that is not there changes nothing.
 pub fn remove(store: &Store<'_>, sid: &Sid, numbers: &[usize]) -> Result<Vec<String>> {
     let guard = store.lock(StateFile::Pins(sid))?;
-    let file = read_whole(&guard, sid)?.unwrap_or_default();
+    let file = read_whole(&guard.store(), sid)?.unwrap_or_default();
     let file = String::from_utf8(file).context("the pin file is not UTF-8 text: edit it by hand")?;
     let pins = markdown::parse(&file);
     let mut picked: Vec<usize> = numbers.to_vec();
@@ -225,7 +231,7 @@ pub fn remove(store: &Store<'_>, sid: &Sid, numbers: &[usize]) -> Result<Vec<Str
 /// Sets the whole pin file aside; returns how many pins it held and where it is now. None without pins.
 pub fn clear(store: &Store<'_>, sid: &Sid) -> Result<Option<(usize, PathBuf)>> {
     let guard = store.lock(StateFile::Pins(sid))?;
-    let Some(file) = read_whole(&guard, sid)? else { return Ok(None) };
+    let Some(file) = read_whole(&guard.store(), sid)? else { return Ok(None) };
     let pins = markdown::parse(&String::from_utf8_lossy(&file)).len();
     if pins == 0 {
         return Ok(None);
@@ -235,10 +241,10 @@ pub fn clear(store: &Store<'_>, sid: &Sid) -> Result<Option<(usize, PathBuf)>> {
 
 /// The bytes of the pin file; none when there is none. An error where there is something that cannot be read whole,
 /// since writing then would lose it.
-fn read_whole(guard: &Guard<'_>, sid: &Sid) -> Result<Option<Vec<u8>>> {
+fn read_whole(store: &Store<'_>, sid: &Sid) -> Result<Option<Vec<u8>>> {
     let state = StateFile::Pins(sid);
-    let bytes = guard.store().read(state);
-    let path = guard.store().path(state).context("no configuration folder: set HOME or CLAUDE_CONFIG_DIR")?;
+    let bytes = store.read(state);
+    let path = store.path(state).context("no configuration folder: set HOME or CLAUDE_CONFIG_DIR")?;
     if bytes.is_none() && path.symlink_metadata().is_ok() && path.exists() {
         bail!("{} cannot be read as a pin file (over 16 MB, or not a regular file)", path.display());
     }

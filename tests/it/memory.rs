@@ -95,6 +95,25 @@ fn standard_input_is_many_pins_and_duplicates_are_said() {
 }
 
 #[test]
+fn what_cannot_be_read_is_not_taken_for_no_pins() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir_all(pin_file(&sandbox)).unwrap();
+    for args in [&["pin", "--list"][..], &["pin", "--clear"], &["pin", "x"]] {
+        let output = si(&sandbox, args);
+        assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{args:?}: {output}");
+        assert!(output.stderr.contains("cannot be read as a pin file"), "{output}");
+    }
+}
+
+#[test]
+fn a_session_that_was_mistyped_is_pointed_out() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.si(["pin", "x", "--session", "s1"]).run();
+    assert_eq!((output.code, output.stderr.as_str()), (0, "si: no transcript of session s1 was found; check the id\n"));
+    assert_eq!(si(&sandbox, &["pin", "x"]).stderr, "");
+}
+
+#[test]
 fn wrong_input_pins_nothing_and_says_why() {
     let sandbox = Sandbox::new();
     for (args, input, code, says) in [
@@ -179,11 +198,35 @@ fn many_pins_at_once_are_all_kept() {
 }
 
 #[test]
+fn a_full_disk_loses_nothing() {
+    let sandbox = Sandbox::new();
+    write_rows(&sandbox, SID, &[user("x")]);
+    si(&sandbox, &["pin", "kept"]);
+    let before = sandbox.read(pin_file(&sandbox));
+    for args in ["pin lost?", "pin --remove 1"] {
+        // No byte can be written to any file; root is not exempt from this.
+        let script = format!("trap '' XFSZ; ulimit -f 0; exec '{}' {args}", env!("CARGO_BIN_EXE_si"));
+        let output = std::process::Command::new("sh")
+            .args(["-c", &script])
+            .env_clear()
+            .envs([("HOME", sandbox.home.as_os_str()), ("TMPDIR", sandbox.tmp.as_os_str())])
+            .env("CLAUDE_CODE_SESSION_ID", SID)
+            .current_dir(&sandbox.cwd)
+            .output()
+            .unwrap();
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]), "{args}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(": File too large"), "{output:?}");
+        assert_eq!(sandbox.read(pin_file(&sandbox)), before, "{args}");
+        assert_eq!(std::fs::read_dir(pin_file(&sandbox).parent().unwrap()).unwrap().count(), 1, "{args}");
+    }
+}
+
+#[test]
 fn a_pin_that_cannot_be_written_is_an_error_and_harms_no_other() {
     let sandbox = Sandbox::new();
     write_rows(&sandbox, SID, &[user("x")]);
     si(&sandbox, &["pin", "kept"]);
-    // A full disk in a way that root cannot pass either: the temporary file for the replacement cannot be made.
+    // A home that cannot be written, in a way that root cannot pass either.
     let folder = pin_file(&sandbox).parent().unwrap().to_path_buf();
     std::fs::rename(&folder, folder.with_extension("away")).unwrap();
     sandbox.write(&folder, "a file where the folder was");
