@@ -6,7 +6,7 @@
 //! - `run`, `cli`: the lanes (hook, status line, terminal) and their error policy: the only code that knows exit codes.
 //! - `commands`: one file per terminal command. `hooks`: one file per hook, order but no rules. `statusline`: the rows.
 //! - `memory` (archive, pins, recall), `compaction` (what happens around /compact), `watch` (what the session is doing).
-//! - `git`: the only file that names libgit2 or starts git. `process`: every other program that is ever started.
+//! - `git`: the only room that names libgit2 or starts git. `process`: every other program that is ever started.
 //! - `config`: the table of keys and everything made from it.
 //! - `client`: what Claude Code defines: payloads, transcripts, usage, prices, project folders, settings.json.
 //! - `store`: our files: names, private opens, atomic writes, locks, records.
