@@ -1,12 +1,15 @@
 //! `si uninstall`: everything of ours out of Claude Code, the former status line back. What the user and Claude wrote,
 //! and what si learned, stays, unless `--purge` says otherwise.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result};
 use serde_json::json;
 
 use super::{Terminal, install};
 use crate::client::json_edit::Document;
 use crate::client::settings::{self, Edit, State, entries, plugins, statusline};
+use crate::compaction::claude_md;
 use crate::store::{StateFile, Store, file};
 
 /// Arguments.
@@ -25,10 +28,19 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     let env = terminal.env;
     let store = Store::new(env);
     let mut plugin = false;
+    let mut projects = Vec::new();
     let mut work = |settings: &mut Document, state: &mut State| {
         plugin = plugins::enabled(env, settings).ours;
         entries::unregister(env, settings, false);
         statusline::give_back(env, settings, state)?;
+        let folders = state.shift_remove("claudeMdFolders").unwrap_or_default();
+        projects = folders
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter_map(|(_, folder)| folder.as_str())
+            .map(PathBuf::from)
+            .collect();
         // A plugin may stay enabled: its session start must not put the status line in again.
         if !state.contains_key(statusline::UNINSTALLED) {
             state.insert(statusline::UNINSTALLED.into(), json!(env.iso(env.now_ms)));
@@ -38,13 +50,19 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     let commands = install::own_commands(env);
     let files = if args.purge { store.own_files() } else { Vec::new() };
     if args.dry_run {
-        let edit = settings::preview(env, store, work)?;
+        let edit = settings::preview(env, store, &mut work)?;
+        let rules = projects.iter().filter_map(|folder| {
+            let path = StateFile::ClaudeMd(folder).path(env)?;
+            let before = store.read(StateFile::ClaudeMd(folder))?;
+            let after = claude_md::strip(&before)?;
+            Some(Edit { path, before, after })
+        });
         let gone = commands.iter().map(|path| Edit {
             path: path.clone(),
             before: file::read_user(path, 1 << 20).ok().flatten().unwrap_or_default(),
             after: Vec::new(),
         });
-        let edits: Vec<Edit> = std::iter::once(edit).chain(gone).collect();
+        let edits: Vec<Edit> = std::iter::once(edit).chain(rules).chain(gone).collect();
         install::show(terminal, edits.iter())?;
         for path in files {
             writeln!(terminal.out, "would remove {}", path.display())?;
@@ -55,11 +73,21 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     for path in &commands {
         file::remove(path).with_context(|| format!("remove {}", path.display()))?;
     }
+    let mut rules = 0;
+    for folder in &projects {
+        match claude_md::withdraw(store, folder) {
+            Ok(withdrawn) => rules += usize::from(withdrawn),
+            Err(error) => writeln!(terminal.err, "the block in {}/CLAUDE.md stays: {error:#}", folder.display())?,
+        }
+    }
     let out = &mut *terminal.out;
     if edit.changed() || !commands.is_empty() {
         writeln!(out, "si is out of Claude Code ({}).", edit.path.display())?;
     } else {
         writeln!(out, "Nothing of si is left in {}.", edit.path.display())?;
+    }
+    if rules > 0 {
+        writeln!(out, "The block of session rules is out of the CLAUDE.md of {rules} projects.")?;
     }
     if args.purge {
         let count = files.len();

@@ -233,13 +233,17 @@ fn files_body(id: &str, mut files: Vec<String>, secret: &Globs) -> String {
 
 fn inject_rules(call: &Call<'_>, start: &Start<'_>, state: &mut BootstrapState) -> Result<Option<String>> {
     let Some(root) = claude_md::project_folder(call.env, start.anchor) else { return Ok(None) };
-    let (path, what) = match claude_md::inject(call.store, &root)? {
+    let enc = crate::client::project::encode(&root);
+    let injected = claude_md::inject(call.store, &root)?;
+    if let Some(folder) = root.to_str() {
+        state.claude_md_folders.insert(enc.clone(), folder.to_owned());
+    }
+    let (path, what) = match injected {
         Injected::Unchanged => return Ok(None),
         Injected::Created(path) => (path, "made with a block of session rules"),
         Injected::Added(path) => (path, "given a block of session rules"),
         Injected::Renewed(path) => (path, "given the present block of session rules"),
     };
-    let enc = crate::client::project::encode(&root);
     state.injected_claude_md.insert(enc, call.env.iso(call.env.now_ms).into());
     call.log.info(SOURCE, "CLAUDE.md changed", json!({"file": path}));
     Ok(Some(format!("{} was {what} (`si set bootstrap.claudeMd false` turns this off).", path.display())))

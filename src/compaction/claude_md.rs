@@ -57,6 +57,23 @@ pub fn inject(store: Store<'_>, root: &Path) -> Result<Injected> {
     })
 }
 
+/// Takes the block out of the CLAUDE.md of the project at `root`; a file that then holds nothing is removed. Says whether
+/// there was one.
+pub fn withdraw(store: Store<'_>, root: &Path) -> Result<bool> {
+    let state = StateFile::ClaudeMd(root);
+    let has_block = || store.read(state).is_some_and(|bytes| strip(&bytes).is_some());
+    let Some(path) = store.path(state).filter(|_| has_block()) else { return Ok(false) };
+    check_target(&path, root)?;
+    let guard = store.lock(state)?;
+    let Some(after) = store.read(state).and_then(|before| strip(&before)) else { return Ok(false) };
+    if after.trim_ascii().is_empty() && path.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
+        guard.remove(state)?;
+    } else {
+        guard.write(state, &after)?;
+    }
+    Ok(true)
+}
+
 /// The folder whose CLAUDE.md is the project's: the nearest one upwards with `.git`, else with another project marker;
 /// never the home folder, and nothing at or above it.
 pub fn project_folder(env: &Env, anchor: &Path) -> Option<PathBuf> {
@@ -126,6 +143,28 @@ pub fn merge(content: &[u8]) -> Option<Vec<u8>> {
         out.extend_from_slice(line_end.as_bytes());
     }
     (out[bom.len()..] != *content).then_some(out)
+}
+
+/// The content without our blocks, and without the empty line that was put before one at the end; none when there is
+/// no block in it.
+pub fn strip(content: &[u8]) -> Option<Vec<u8>> {
+    let found = blocks(content.strip_prefix(BOM).unwrap_or(content));
+    let bom = content.len() - content.strip_prefix(BOM).unwrap_or(content).len();
+    let mut out = Vec::with_capacity(content.len());
+    let mut kept = 0;
+    for (from, to) in found.iter().map(|(from, to)| (from + bom, to + bom)) {
+        out.extend_from_slice(&content[kept..from]);
+        kept = to;
+    }
+    out.extend_from_slice(&content[kept..]);
+    if kept == content.len() {
+        for gap in [&b"\r\n\r\n"[..], b"\n\n"] {
+            if out.ends_with(gap) {
+                out.truncate(out.len() - gap.len() / 2);
+            }
+        }
+    }
+    (!found.is_empty()).then_some(out)
 }
 
 /// The block without a line end after it.
@@ -208,6 +247,17 @@ fn lines(content: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_added_can_be_taken_out_again() {
+        for content in ["x\n", "# Top\n\ntext\n", "\u{feff}x\r\ny\r\n", "", "\n"] {
+            let with = merge(content.as_bytes()).unwrap();
+            assert_eq!(strip(&with).as_deref(), Some(content.as_bytes()), "{content:?}");
+            assert_eq!(strip(content.as_bytes()), None);
+        }
+        let middle = format!("a\n{}\nb\n", block("\n"));
+        assert_eq!(strip(middle.as_bytes()).as_deref(), Some(&b"a\nb\n"[..]));
+    }
 
     fn merged(content: &str) -> String {
         let after =

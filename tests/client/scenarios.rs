@@ -164,6 +164,7 @@ fn a_session_from_install_to_uninstall(client: &Client) -> Outcome {
     world.go_on(vec![call("u", src(6)).at(31_000), Turn::say("Done.").at(32_000)], "One more file.");
     assert_eq!(world.state(&format!("claude-tool-count-{sid}")), calls, "a hook ran after the uninstall");
     assert!(!world.claude("commands/si.md").exists());
+    assert!(!world.cwd.join("CLAUDE.md").exists(), "the block in CLAUDE.md stayed");
     assert!(world.claude(&format!("smartcompact/{sid}.md")).exists(), "the pins went with the uninstall");
     Outcome::Passed
 }

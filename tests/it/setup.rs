@@ -90,10 +90,11 @@ fn a_fresh_machine_needs_nothing_before() {
         assert_eq!(entry["command"], format!("{SI} hook {name}"));
         assert!(entry["timeout"].as_u64().unwrap() > 0 && entry["statusMessage"].is_string(), "{entry}");
     }
-    for name in ["si.md", "smartcompact.md"] {
+    for (name, call) in [("si.md", "slash"), ("smartcompact.md", "recover -")] {
         let command = sandbox.read(sandbox.home.join(".claude/commands").join(name));
         assert!(command.contains(&format!("allowed-tools: \"Bash({SI}:*)\"\n")), "{command}");
-        assert!(command.contains(&format!("\n{SI} ")) && !command.contains("\nsi "), "{command}");
+        assert!(command.contains(&format!("\n{SI} {call} <<'SI_END'\n")), "{command}");
+        assert!(!command.lines().any(|line| line.starts_with("si ")), "{command}");
     }
     assert_done(sandbox.si(["uninstall"]).run());
     assert_eq!(sandbox.read(settings(&sandbox)), "{}\n");
@@ -331,6 +332,27 @@ fn beside_the_plugin_no_second_set_of_hooks_is_registered() {
     let start = json!({"session_id": "s", "cwd": sandbox.cwd, "hook_event_name": "SessionStart", "source": "startup"});
     assert_eq!(sandbox.hook("SessionStart", &start).run().code, 0);
     assert_eq!(tree(&sandbox).get("statusLine"), None, "the plugin's session start put it in again");
+}
+
+#[test]
+fn the_block_in_claude_md_goes_and_the_rest_of_the_file_stays() {
+    let sandbox = Sandbox::new();
+    assert_done(sandbox.si(["install"]).run());
+    let [mine, empty] = ["mine", "empty"].map(|name| sandbox.root().join("work").join(name));
+    sandbox.write(&mine.join("CLAUDE.md"), "# Mine\n");
+    for folder in [&mine, &empty] {
+        std::fs::create_dir_all(folder).unwrap();
+        sandbox.git(folder, &["init", "-q"], &[]);
+        let start = json!({"session_id": "s", "cwd": folder, "hook_event_name": "SessionStart", "source": "startup"});
+        assert_eq!(sandbox.hook("SessionStart", &start).cwd(folder).run().code, 0);
+        assert!(sandbox.read(folder.join("CLAUDE.md")).contains("BEGIN session-intelligence:rules"));
+        std::fs::remove_file(sandbox.tmp.join("claude-ctx-shape-s.session.json")).unwrap();
+    }
+    let shown = assert_done(sandbox.si(["uninstall", "--dry-run"]).run());
+    assert!(shown.contains("-<!-- BEGIN session-intelligence:rules -->"), "{shown}");
+    assert_done(sandbox.si(["uninstall"]).run());
+    assert_eq!(sandbox.read(mine.join("CLAUDE.md")), "# Mine\n");
+    assert!(!empty.join("CLAUDE.md").exists());
 }
 
 #[test]

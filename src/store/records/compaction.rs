@@ -24,6 +24,9 @@ pub struct BootstrapState {
     /// When each project's CLAUDE.md was last given the managed block.
     #[serde(deserialize_with = "lenient::leaf", skip_serializing_if = "Map::is_empty")]
     pub injected_claude_md: Map<String, Value>,
+    /// The projects whose CLAUDE.md holds the managed block, so that it can be taken out again.
+    #[serde(deserialize_with = "lenient::leaf", skip_serializing_if = "BTreeMap::is_empty")]
+    pub claude_md_folders: BTreeMap<String, String>,
     /// When the tip about resuming after a compaction was shown.
     #[serde(deserialize_with = "lenient::leaf", skip_serializing_if = "Option::is_none")]
     pub shown_compact_resume_tip: Option<String>,
