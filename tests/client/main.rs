@@ -12,6 +12,7 @@
 #![allow(clippy::print_stdout, reason = "this is a program of its own")]
 
 mod api;
+mod compaction;
 mod report;
 mod scenarios;
 mod screen;

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::api::Turn;
+use crate::compaction;
 use crate::screen::{self, Screen};
 use crate::world::{Client, REPOSITORY, World};
 
@@ -15,8 +16,9 @@ pub enum Outcome {
 }
 
 /// All scenarios.
-pub const ALL: [(&str, fn(&Client) -> Outcome); 5] = [
+pub const ALL: [(&str, fn(&Client) -> Outcome); 6] = [
     ("a_session_from_install_to_uninstall", a_session_from_install_to_uninstall),
+    ("guidance_stays_the_same_and_the_task_resumes", compaction::guidance_stays_the_same_and_the_task_resumes),
     ("parallel_calls_and_subagents_are_counted", parallel_calls_and_subagents_are_counted),
     ("slash_commands_pass_every_word_through", slash_commands_pass_every_word_through),
     ("the_status_line_fits_80_120_and_200_columns", the_status_line_fits_80_120_and_200_columns),
