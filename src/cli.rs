@@ -3,10 +3,12 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands;
+use crate::config::docs;
 
 /// Session intelligence for Claude Code.
 #[derive(Debug, Parser)]
 #[command(name = "si", version, about, max_term_width = 100, disable_help_subcommand = true)]
+#[command(after_help = "`si doctor` checks the installation, and says how to turn parts off.", after_long_help = turn_off())]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -65,4 +67,11 @@ pub enum Command {
     /// Renew a stored answer (started by si itself, detached)
     #[command(hide = true)]
     Refresh(commands::refresh::Args),
+}
+
+/// The end of the long help: how to turn each part off.
+fn turn_off() -> String {
+    let width = docs::TURN_OFF.iter().map(|(part, _)| part.len()).max().unwrap_or(0);
+    let lines = docs::TURN_OFF.iter().map(|(part, key)| format!("\n  {part:<width$}  si set {key} false"));
+    format!("To turn parts off (`true` turns them on again):{}", lines.collect::<String>())
 }
