@@ -222,7 +222,7 @@ fn state(env: &Env) -> Finding {
         return good(check, format!("{} can be written, and what is there is private", env.tmp.display()));
     }
     let names: Vec<String> = open.iter().take(NAMED).map(|path| path.display().to_string()).collect();
-    let text = format!("{} files of sessions can be read by others: {} …", open.len(), names.join(" "));
+    let text = format!("others can read {} of the files of sessions: {}", open.len(), names.join(" "));
     finding(Mark::Warning, check, text, format!("chmod -R go= {}/claude-*", env.tmp.display()))
 }
 

@@ -154,17 +154,18 @@ impl Config {
 
     /// Lays one file over what is there, the keys in `skip` excepted. `section` is what the file leaves out of every path.
     fn apply(&mut self, object: &Object<'_>, section: Option<&str>, skip: KeySet) {
-        let mut parent = ("", None);
+        // Groups of keys that were read already, by path.
+        let mut groups: Vec<(&str, Option<Object<'_>>)> = Vec::with_capacity(SECTIONS.len() + 4);
         for (row, key) in KEYS.iter().enumerate() {
             let Some(path) = key.path.strip_prefix(section.unwrap_or("")) else { continue };
             let raw = match path.rsplit_once('.') {
                 None => object.get(path),
                 Some((above, name)) => {
-                    if parent.0 != above {
-                        let parts: Vec<&str> = above.split('.').collect();
-                        parent = (above, object.at(&parts).and_then(Raw::object));
+                    if groups.last().is_none_or(|(group, _)| *group != above) {
+                        let group = group(object, &groups, above);
+                        groups.push((above, group));
                     }
-                    parent.1.as_ref().and_then(|inner| inner.get(name))
+                    groups.last().and_then(|(_, group)| group.as_ref()?.get(name))
                 }
             };
             if let Some(raw) = raw
@@ -225,6 +226,15 @@ impl Config {
         line.zones.set = [0, 1, 2].map(|offset| chosen.contains(first + offset));
         line.zones.orange = line.zones.orange.max(line.zones.yellow);
         line.zones.red = line.zones.red.max(line.zones.orange);
+    }
+}
+
+/// The group of keys at a path: from the group above it, where that was read already.
+fn group<'t>(object: &Object<'t>, read: &[(&str, Option<Object<'t>>)], path: &str) -> Option<Object<'t>> {
+    let Some((above, name)) = path.rsplit_once('.') else { return object.get(path)?.object() };
+    match read.iter().find(|(group, _)| *group == above) {
+        Some((_, above)) => above.as_ref()?.get(name)?.object(),
+        None => group(object, read, above)?.get(name)?.object(),
     }
 }
 

@@ -186,12 +186,13 @@ impl Spec {
 
     /// Whether `raw` is what the original's template holds.
     pub(super) fn is_template(&self, raw: Raw<'_>) -> bool {
-        self.template.is_some_and(|text| raw.value() == Raw::new(text).value() || same_number(raw, Raw::new(text)))
+        let Some(text) = self.template else { return false };
+        let template = Raw::new(text);
+        match self.kind {
+            Kind::List => raw.value().is_some_and(|value| Some(value) == template.value()),
+            _ => raw.f64().is_some_and(|number| template.f64() == Some(number)),
+        }
     }
-}
-
-fn same_number(one: Raw<'_>, other: Raw<'_>) -> bool {
-    one.f64().is_some_and(|number| other.f64() == Some(number))
 }
 
 pub(super) const fn var(name: &'static str, accepts: Accepts) -> Var {

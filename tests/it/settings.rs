@@ -1,0 +1,366 @@
+//! The configuration commands through the real binary: what is shown, what is written, and what is left alone.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::support::{Output, Sandbox};
+
+const FILE: &str = ".claude/session-intelligence.json";
+
+fn sandbox(config: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write(&sandbox.home.join(FILE), config);
+    sandbox
+}
+
+fn config(sandbox: &Sandbox) -> String {
+    sandbox.read(sandbox.home.join(FILE))
+}
+
+fn si(sandbox: &Sandbox, args: &[&str]) -> Output {
+    sandbox.si(args.iter().copied()).run()
+}
+
+fn slash(sandbox: &Sandbox, line: &str) -> Output {
+    sandbox.si(["slash"]).stdin(format!("{line}\n")).run()
+}
+
+#[test]
+fn without_yes_the_difference_is_the_answer() {
+    let sandbox = Sandbox::new();
+    let output = si(&sandbox, &["set", "compact.threshold", "75"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, "not written (add --yes)\n"));
+    assert!(output.stdout.contains("+++ ") && output.stdout.contains("+    \"threshold\": 75\n"), "{output}");
+    assert!(!sandbox.home.join(FILE).exists());
+}
+
+#[test]
+fn several_keys_make_one_difference_and_one_write_and_the_rest_stays_byte_for_byte() {
+    let before = "{\n\t\"zeta\": 12345678901234567890,\n\t\"compact\": {\"threshold\":  9},\n\t\"mine\": [1,2],\n\t\"statusline\": {}\n}";
+    let sandbox = sandbox(before);
+    let words = [
+        "set",
+        "Task length",
+        "30",
+        "compact.threshold=1_0",
+        "statusline.zones.yellow",
+        "150k",
+        "taskChange.minTokens",
+        "1.5m",
+        "--yes",
+    ];
+    let output = si(&sandbox, &words);
+    assert_eq!(output.code, 0, "{output}");
+    assert_eq!(output.stdout.matches("+++ ").count(), 1);
+    assert!(output.stdout.contains("need not be restarted"), "{output}");
+    let after = config(&sandbox);
+    assert!(
+        after.starts_with(
+            "{\n\t\"zeta\": 12345678901234567890,\n\t\"compact\": {\"threshold\":  10},\n\t\"mine\": [1,2],\n"
+        ),
+        "{after}"
+    );
+    assert!(!after.ends_with('\n'), "a missing last line break is the user's");
+    let value: Value = serde_json::from_str(&after).unwrap();
+    assert_eq!(value["statusline"], json!({"maxTaskLength": 30, "zones": {"yellow": 150_000}}));
+    assert_eq!(value["taskChange"]["minTokens"], 1_500_000);
+    assert_eq!(si(&sandbox, &["get", "yellow zone"]).stdout, "150000\n");
+    let again = si(&sandbox, &words);
+    assert!(again.stdout.starts_with("Nothing to change"), "{again}");
+    assert_eq!(config(&sandbox), after);
+}
+
+#[test]
+fn values_that_cannot_be_used_are_refused_together_and_nothing_is_written() {
+    let sandbox = sandbox("{}\n");
+    for (words, said) in [
+        (
+            &["compact.threshold", "soon"][..],
+            "compact.threshold cannot be \"soon\": it takes a whole number from 1 to 10k, for example 50",
+        ),
+        (&["compact.threshold", "-5"], "cannot be \"-5\""),
+        (
+            &["shape.scoring", "best", "compact.autoblock", "maybe"],
+            "; compact.autoblock cannot be \"maybe\": it takes true or false",
+        ),
+        (&["compact", "5"], "compact is a section"),
+        (&["statusline.zones", r#"{"yellow":"x"}"#], "statusline.zones.yellow cannot be"),
+        (&["a..b", "1"], "is not a key"),
+    ] {
+        let output = sandbox.si(["set"].iter().chain(words).chain(&["--yes"]).copied()).run();
+        assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{words:?}");
+        assert!(output.stderr.contains(said), "{words:?}: {output}");
+        assert_eq!(output.stderr.lines().count(), 1, "{output}");
+    }
+    for words in [
+        &["set"][..],
+        &["set", "compact.threshold"],
+        &["set", "compact.threshold", "5", "debug.quiet"],
+        &["get"],
+        &["reset"],
+    ] {
+        assert_eq!(si(&sandbox, words).code, 64, "{words:?}");
+    }
+    assert_eq!(config(&sandbox), "{}\n");
+}
+
+#[test]
+fn a_key_that_is_not_known_is_named_once_and_kept() {
+    let sandbox = sandbox("{}\n");
+    let output = si(&sandbox, &["set", "compact.treshold", "5k", "--yes"]);
+    assert_eq!(output.code, 0);
+    assert!(
+        output.stderr.contains("compact.treshold is not a known key")
+            && output.stderr.contains("did you mean compact.threshold?"),
+        "{output}"
+    );
+    assert_eq!(si(&sandbox, &["get", "compact.treshold"]).stdout, "5000\n");
+    let reset = si(&sandbox, &["reset", "all", "--yes"]);
+    assert!(reset.stdout.starts_with("Nothing to change"), "{reset}");
+    assert_eq!(si(&sandbox, &["reset", "compact.treshold", "--yes"]).code, 0);
+    assert_eq!(si(&sandbox, &["reset", "compact.treshold", "--yes"]).code, 1);
+}
+
+#[test]
+fn a_file_that_does_not_parse_is_never_touched() {
+    for (text, at) in [
+        ("{\"compact\": {},}", "line 1, column 16"),
+        ("// mine\n{}", "line 1, column 1"),
+        ("[1]", ""),
+        ("{\"a\": tru", "line 1"),
+    ] {
+        let sandbox = sandbox(text);
+        sandbox.write(&sandbox.home.join(".claude/statusline-intel.json"), r#"{"separator":"|"}"#);
+        for words in
+            [&["set", "compact.threshold", "5", "--yes"][..], &["reset", "all", "--yes"], &["migrate", "--yes"]]
+        {
+            let output = si(&sandbox, words);
+            let nothing_to_do = text == "[1]" && words[0] == "reset";
+            assert_eq!(output.code, i32::from(!nothing_to_do), "{words:?} on {text}: {output}");
+            assert!(output.stderr.contains(at), "{words:?} on {text}: {output}");
+            assert_eq!(config(&sandbox), text);
+        }
+        let show = si(&sandbox, &["show"]);
+        assert_eq!(show.code, 0);
+        assert!(show.stderr.contains("does not parse") || text == "[1]", "{show}");
+        let doctor = si(&sandbox, &["doctor"]);
+        assert!(doctor.stdout.contains("FAIL  configuration"), "{doctor}");
+    }
+}
+
+#[test]
+fn a_disk_that_takes_nothing_loses_nothing() {
+    let before = "{\n  \"compact\": { \"threshold\": 9 }\n}\n";
+    let sandbox = sandbox(before);
+    let script = format!("trap '' XFSZ; ulimit -f 0; exec {} set compact.threshold 10 --yes", env!("CARGO_BIN_EXE_si"));
+    let output = Command::new("sh")
+        .args(["-c", &script])
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", &sandbox.home)
+        .env("TMPDIR", &sandbox.tmp)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("si: write "), "{output:?}");
+    assert_eq!(config(&sandbox), before);
+    let left: Vec<_> =
+        std::fs::read_dir(sandbox.home.join(".claude")).unwrap().flatten().map(|e| e.file_name()).collect();
+    assert_eq!(left, ["session-intelligence.json"], "nothing half-written stays");
+}
+
+#[test]
+fn settings_written_at_the_same_time_are_all_kept() {
+    let sandbox = sandbox("{}\n");
+    let keys = [
+        "compact.threshold",
+        "statusline.maxTaskLength",
+        "shape.maxEntries",
+        "toolArchive.maxPerSession",
+        "taskChange.minTokens",
+        "statusline.prevTimeoutMs",
+        "shape.gitNexus.limit",
+        "taskChange.transcriptTurns",
+    ];
+    std::thread::scope(|scope| {
+        for key in keys {
+            let sandbox = &sandbox;
+            scope.spawn(move || assert_eq!(si(sandbox, &["set", key, "99", "--yes"]).code, 0));
+        }
+    });
+    for key in keys {
+        assert_eq!(si(&sandbox, &["get", key]).stdout, "99\n", "{key}");
+    }
+}
+
+#[test]
+fn a_link_to_the_file_stays_a_link() {
+    let sandbox = Sandbox::new();
+    let (target, link) = (sandbox.root().join("dotfiles.json"), sandbox.home.join(FILE));
+    sandbox.write(&target, "{}\n");
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    assert_eq!(si(&sandbox, &["set", "compact.threshold", "5", "--yes"]).code, 0);
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(sandbox.read(&target).contains("\"threshold\": 5"));
+}
+
+#[test]
+fn reset_brings_the_default_back_and_says_what_stands_in_its_way() {
+    let sandbox = sandbox(
+        r#"{"$schema":"s","compact":{"threshold":9,"autoblock":false},"statusline":{"zones":{"red":500000}},"mine":1}"#,
+    );
+    assert_eq!(si(&sandbox, &["reset", "compact.threshold", "--yes"]).code, 0);
+    assert_eq!(si(&sandbox, &["get", "compact.threshold"]).stdout, "50\n");
+    assert_eq!(si(&sandbox, &["reset", "statusline", "--yes"]).code, 0);
+    assert_eq!(config(&sandbox), r#"{"$schema":"s","compact":{"autoblock":false},"mine":1}"#);
+    let output = sandbox.si(["reset", "*", "--yes"]).var("CLAUDE_COMPACT_AUTOBLOCK", "0").run();
+    assert_eq!(config(&sandbox), r#"{"$schema":"s","mine":1}"#);
+    assert!(
+        output.stderr.contains("note: compact.autoblock is false, from the variable CLAUDE_COMPACT_AUTOBLOCK"),
+        "{output}"
+    );
+}
+
+#[test]
+fn migrate_folds_the_older_file_in_and_the_newer_one_wins() {
+    let sandbox = sandbox(r#"{"statusline":{"separator":" / ","zones":{"red":500000}}}"#);
+    sandbox.write(
+        &sandbox.home.join(".claude/statusline-intel.json"),
+        r#"{"separator":" | ","maxTaskLength":33,"zones":{"red":1,"yellow":2},"own":9007199254740993}"#,
+    );
+    let shown = si(&sandbox, &["migrate"]);
+    assert_eq!((shown.code, shown.stderr.as_str()), (0, "not written (add --yes)\n"));
+    assert_eq!(si(&sandbox, &["migrate", "--yes"]).code, 0);
+    let value: Value = serde_json::from_str(&config(&sandbox)).unwrap();
+    assert_eq!(
+        value["statusline"],
+        json!({"separator": " / ", "zones": {"red": 500_000, "yellow": 2}, "maxTaskLength": 33, "own": 9_007_199_254_740_993_u64})
+    );
+    assert!(si(&sandbox, &["migrate", "--yes"]).stdout.starts_with("Nothing to migrate"));
+    assert!(si(&Sandbox::new(), &["migrate"]).stdout.starts_with("Nothing to migrate: there is no "));
+}
+
+#[test]
+fn the_form_marks_what_differs_and_its_values_stand_right_aligned() {
+    let sandbox = sandbox(r#"{"statusline":{"maxTaskLength":33,"zones":{"red":450000}}}"#);
+    let form = si(&sandbox, &["config"]).stdout;
+    let line = |label: &str| form.lines().find(|line| line.trim_start().starts_with(label)).unwrap().to_string();
+    assert!(line("Task length").ends_with(" 33 *"), "{form}");
+    assert!(line("Red zone").ends_with(" 450k *"), "{form}");
+    assert!(line("Yellow zone").ends_with(" 200k"), "{form}");
+    let ends = ["Task length", "Red zone"].map(|label| line(label).chars().count());
+    assert_eq!(ends[0], ends[1]);
+    let all: Value = serde_json::from_str(&si(&sandbox, &["config", "--json"]).stdout).unwrap();
+    let red = all[0]["keys"].as_array().unwrap().iter().find(|key| key["key"] == "statusline.zones.red").unwrap();
+    assert_eq!(
+        (&red["changed"], &red["value"], &red["source"]),
+        (&json!(true), &json!(450_000), &json!("from session-intelligence.json"))
+    );
+    let schema: Value = serde_json::from_str(&si(&sandbox, &["config", "--schema"]).stdout).unwrap();
+    assert_eq!(schema["properties"]["statusline"]["properties"]["maxTaskLength"]["default"], 70);
+    let shown: Value = serde_json::from_str(&si(&sandbox, &["show"]).stdout).unwrap();
+    assert_eq!(shown["statusline"]["zones"]["red"], 450_000);
+}
+
+#[test]
+fn explain_tells_value_source_and_how_to_change_it() {
+    let sandbox = sandbox("{}");
+    let output = sandbox.si(["explain", "compact.threshold"]).var("COMPACT_THRESHOLD", "80").run();
+    for piece in
+        ["80 (from the variable COMPACT_THRESHOLD)", "default   50", "from 1 to 10k", "si set compact.threshold 50"]
+    {
+        assert!(output.stdout.contains(piece), "{piece}: {output}");
+    }
+    assert!(si(&sandbox, &["explain"]).stdout.lines().count() > 70);
+    assert_eq!(
+        si(&sandbox, &["explain", "compact.treshold"]).stderr,
+        "si: compact.treshold is not a known key; did you mean compact.threshold?\n"
+    );
+}
+
+#[test]
+fn a_slash_command_answers_in_words_whatever_was_typed() {
+    let sandbox = sandbox("{}\n");
+    for (line, code, out, err) in [
+        ("get compact.threshold", 0, "50", ""),
+        (r#"set "Task length" 40"#, 0, "+    \"maxTaskLength\": 40", "not written (add --yes)"),
+        ("get don't (x) * $HOME `id`", 0, "", "error: unexpected argument"),
+        ("get nope", 0, "", "si: nope is not a known key"),
+        ("frobnicate", 0, "", "error: unrecognized subcommand"),
+        ("hook PreCompact", 0, "", "si: hook is not for people to call"),
+        ("slash", 0, "", "si: slash is not for people to call"),
+        ("statusline", 0, "", "statusline --preview"),
+        ("", 0, "Usage: si", ""),
+    ] {
+        let output = slash(&sandbox, line);
+        assert_eq!(output.code, code, "{line}: {output}");
+        assert!(output.stdout.contains(out) && output.stderr.contains(err), "{line}: {output}");
+    }
+    assert_eq!(config(&sandbox), "{}\n");
+    let output = slash(&sandbox, "set statusline.separator ' | ' compact.autoblock off --yes");
+    assert!(output.stdout.contains("Written to"), "{output}");
+    assert_eq!(slash(&sandbox, "get statusline.separator").stdout, " | \n");
+}
+
+#[test]
+fn the_environment_beats_what_is_set_and_the_user_hears_of_it() {
+    let sandbox = sandbox("{}\n");
+    let output =
+        sandbox.si(["set", "statusline.separator", "|", "--yes"]).var("CLAUDE_STATUSLINE_SEP_INLINE", "-").run();
+    assert!(output.stderr.contains("from the variable CLAUDE_STATUSLINE_SEP_INLINE"), "{output}");
+    let output = si(&sandbox, &["set", "statusline.fields", "model,tokens", "statusline.preset", "minimal", "--yes"]);
+    assert!(output.stderr.contains("statusline.fields is set and beats the preset"), "{output}");
+    let output = si(&sandbox, &["set", "statusline.zones.yellow", "350k", "statusline.zones.orange", "340k", "--yes"]);
+    assert!(output.stderr.contains("note: statusline.zones.orange counts as 350000"), "{output}");
+}
+
+#[test]
+fn wrong_types_everywhere_crash_no_lane() {
+    let text = r#"{"statusline":{"preset":17,"fields":"tokens","zones":{"yellow":"100k","orange":null,"red":-5},"prices":[],
+        "serviceHealth":{"a":1},"perProject":7,"contextCap":"big","separator":null,"maxTaskLength":-3,"colors":"no"},"compact":"on",
+        "taskChange":[],"shape":{"rootDirDepth":99,"preserveGlobs":"a/**","scoring":"best","warmScoreCutoff":7,"maxEntries":-1},
+        "toolArchive":{"thresholdChars":"many","maxPerSession":-1,"ttlDays":null},"debug":1,"hooks":0,"learn":"x","pins":[]}"#;
+    let sandbox = sandbox(text);
+    let payload = json!({"session_id": "s", "cwd": sandbox.cwd, "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_response": {"stdout": "x"}, "prompt": "hello", "source": "startup"});
+    for hook in ["SessionStart", "PreCompact", "PostToolUse", "UserPromptSubmit"] {
+        assert_eq!(sandbox.hook(hook, &payload).run().code, 0, "{hook}");
+    }
+    let line = sandbox.si(["statusline"]).stdin(payload.to_string()).run();
+    assert!(line.code == 0 && !line.stdout.contains("config!") && !line.stdout.contains("NaN"), "{line}");
+    let doctor = si(&sandbox, &["doctor"]);
+    for path in ["statusline.preset", "statusline.zones.yellow", "shape.rootDirDepth", "toolArchive.thresholdChars"] {
+        assert!(doctor.stdout.contains(&format!("session-intelligence.json: {path} is ")), "{path}: {doctor}");
+    }
+    for section in ["compact", "taskChange", "debug", "hooks"] {
+        assert!(
+            doctor.stdout.contains(&format!("session-intelligence.json: {section} is not ")),
+            "{section}: {doctor}"
+        );
+    }
+}
+
+#[test]
+fn a_hook_that_is_turned_off_does_nothing_at_all() {
+    let sandbox =
+        sandbox(r#"{"hooks":{"sessionStart":false,"preCompact":false,"postToolUse":false,"userPromptSubmit":false}}"#);
+    let payload = json!({"session_id": "s", "cwd": sandbox.cwd, "tool_name": "Read", "tool_input": {"file_path": "/a/b"}, "tool_response": "x".repeat(9000), "tool_use_id": "t", "prompt": "hello", "source": "startup"});
+    for hook in [
+        "SessionStart",
+        "bootstrap",
+        "pin-inject",
+        "PreCompact",
+        "PostToolUse",
+        "token-budget",
+        "tool-archive",
+        "suggest-compact",
+        "UserPromptSubmit",
+    ] {
+        let output = sandbox.hook(hook, &payload).run();
+        assert_eq!((output.code, output.stdout.as_str(), output.stderr.as_str()), (0, "", ""), "{hook}");
+    }
+    assert_eq!(std::fs::read_dir(&sandbox.tmp).unwrap().count(), 0);
+    let left: Vec<_> =
+        std::fs::read_dir(sandbox.home.join(".claude")).unwrap().flatten().map(|e| e.file_name()).collect();
+    assert_eq!(left, ["session-intelligence.json"]);
+}
