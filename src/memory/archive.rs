@@ -26,6 +26,8 @@ use body::Body;
 const FOLDER: &str = "claude-tool-archive-";
 /// The longest id that names a file.
 const ID_CHARS: usize = 64;
+/// The longest id that the index holds as it was written.
+const RAW_BYTES: usize = 200;
 /// Length of a preview, in UTF-16 units.
 const PREVIEW: usize = 160;
 const DAY_MS: f64 = 86_400_000.0;
@@ -79,7 +81,7 @@ fn is_secret(call: &Call<'_>) -> bool {
     let config = call.config.for_project(&base);
     let globs = Globs::new(&config.shape.drop_globs);
     let base = base.to_str();
-    let path = ["file_path", "path", "notebook_path"].into_iter().filter_map(|key| input.str(key));
+    let path = ["file_path", "path", "notebook_path", "glob"].into_iter().filter_map(|key| input.str(key));
     path.into_iter().any(|path| globs.hit_path(&path, base))
         || input.str("command").is_some_and(|command| globs.hit_command(&command, base))
 }
@@ -99,24 +101,24 @@ pub fn save(
     if chars < least {
         return Ok(None);
     }
+    // Built before the lock is taken, under the name that it nearly always gets.
     let mut record = record(env, sid, &id, chars, response);
     let guard = store.lock(StateFile::ArchiveIndex(sid))?;
     let index = Index::read(&guard.store(), sid);
-    let name = match index.place(&id, response.id) {
-        Place::Free(name) => name,
-        // The hook fired twice, as plugin and from the settings.
-        Place::Taken(name) if is_there(store, sid, &name) => return Ok(None),
-        Place::Taken(name) => {
-            guard.write(StateFile::Archived(sid, &name), &record)?;
-            return Ok(store.path(StateFile::Archived(sid, &name)));
-        }
-    };
+    let (name, taken) = index.place(&id, response.id);
+    if taken && is_there(store, sid, &name) {
+        return Ok(None); // the hook fired twice, as plugin and from the settings
+    }
     if name != id {
         record = self::record(env, sid, &name, chars, response);
     }
     guard.write(StateFile::Archived(sid, &name), &record)?;
+    let path = store.path(StateFile::Archived(sid, &name));
+    if taken {
+        return Ok(path);
+    }
     let row = ArchiveRow {
-        raw_id: (name != response.id).then(|| response.id.to_string()),
+        raw_id: (name != response.id).then(|| raw_key(response.id)),
         id: name.clone(),
         t: env.now_ms,
         tool: response.tool.into(),
@@ -128,7 +130,7 @@ pub fn save(
         let _ = guard.remove(StateFile::Archived(sid, &name)); // best effort: without a row nobody would miss it
         return Err(error);
     }
-    Ok(store.path(StateFile::Archived(sid, &name)))
+    Ok(path)
 }
 
 /// The record's JSON, in the key order of the JavaScript original.
@@ -155,6 +157,11 @@ pub fn file_id(raw: &str) -> Option<String> {
     let mut id = key::clean(raw, usize::MAX)?;
     id.truncate(ID_CHARS);
     Some(id)
+}
+
+/// The id as the index remembers it: as it was written, unless it is of absurd length.
+fn raw_key(raw: &str) -> String {
+    if raw.len() <= RAW_BYTES { raw.into() } else { format!("sha256:{}", key::sha256_hex(raw.as_bytes(), 64)) }
 }
 
 /// One entry of a listing.
@@ -189,9 +196,10 @@ fn is_file_id(name: &str) -> bool {
 /// Reads a record by its id, raw or cleaned; none when it is not there or not whole. What is read counts as used.
 pub fn read(env: &Env, store: &Store<'_>, sid: &Sid, id: &str) -> Option<Archived> {
     let cleaned = file_id(id)?;
-    let by_raw =
-        Index::read(store, sid).rows().find(|(_, row)| row.raw_id.as_deref() == Some(id)).map(|(_, row)| row.id);
-    let name = by_raw.filter(|name| is_file_id(name)).unwrap_or(cleaned);
+    let raw = raw_key(id);
+    let index = Index::read(store, sid);
+    let by_raw = index.rows().map(|(_, row)| row).find(|row| row.raw_id.as_ref() == Some(&raw));
+    let name = by_raw.map(|row| row.id).filter(|name| is_file_id(name)).unwrap_or(cleaned);
     let bytes = store.read(StateFile::Archived(sid, &name))?;
     let record = serde_json::from_slice(&bytes).ok()?;
     mark_used(env, store, sid, &name);
@@ -265,14 +273,6 @@ pub fn sessions(env: &Env) -> Vec<Sid> {
     found.into_iter().map(|(_, sid)| sid).collect()
 }
 
-/// Where an entry belongs.
-enum Place {
-    /// Under this name, which no other call has.
-    Free(String),
-    /// The call has this name already.
-    Taken(String),
-}
-
 /// The text of an index.
 struct Index {
     text: String,
@@ -289,20 +289,22 @@ impl Index {
         self.text.lines().filter_map(move |line| Some((line, parse(line)?)))
     }
 
-    /// The name for a call's record. Ids that differ only in characters that a name cannot have stay apart.
-    fn place(&self, id: &str, raw: &str) -> Place {
+    /// The name for a call's record, and whether the call has it already. Ids that differ only in characters that a
+    /// name cannot have stay apart.
+    fn place(&self, id: &str, raw: &str) -> (String, bool) {
         let owner = |name: &str| {
             memmem::find(self.text.as_bytes(), name.as_bytes())?;
             let row = self.rows().find(|(_, row)| row.id == name)?.1;
             Some(row.raw_id.unwrap_or(row.id))
         };
         match owner(id) {
-            None => Place::Free(id.into()),
-            Some(other) if other == raw => Place::Taken(id.into()),
+            None => (id.into(), false),
+            Some(other) if other == raw_key(raw) => (id.into(), true),
             Some(_) => {
                 let start = &id[..id.len().min(ID_CHARS - 17)];
                 let name = format!("{start}-{}", key::sha256_hex(raw.as_bytes(), 16));
-                if owner(&name).is_some() { Place::Taken(name) } else { Place::Free(name) }
+                let taken = owner(&name).is_some();
+                (name, taken)
             }
         }
     }

@@ -51,7 +51,7 @@ pub struct Hit {
     pub who: String,
     /// When, epoch milliseconds.
     pub at_ms: Option<i64>,
-    /// The compaction round it was said in, 1 before the first compaction.
+    /// The compaction round it was said in, 1 before the first compaction; 0 in a subagent's own transcript.
     pub round: u64,
     /// How often the words stand in it.
     pub count: usize,
@@ -222,7 +222,7 @@ impl<'w> Search<'w> {
         if covered > message.covered && worth {
             message.covered = covered;
             hit.at_ms = at_ms;
-            hit.round = self.round;
+            hit.round = if who.is_empty() { self.round } else { 0 };
             hit.who =
                 format!("{}{}", if said.sidechain && who.is_empty() { "subagent, " } else { who }, name(&part.role));
             hit.snippet = snippet(&part.text, &mut places);

@@ -74,6 +74,7 @@ fn secrets_are_never_archived() {
         json!({"file_path": "/w/app/secrets/list.txt"}),
         json!({"path": "/w/credentials"}),
         json!({"notebook_path": "/w/key.pem"}),
+        json!({"path": "/w", "glob": "*.pem"}),
         json!({"command": "head -3 config/.env.local | sort"}),
         json!({"command": "cat 'private/notes.txt'"}),
     ] {
@@ -127,7 +128,14 @@ fn ids_that_differ_only_in_what_a_name_cannot_hold_stay_apart() {
     for id in ["toolu_a/b", "toolu_ab", "../toolu_ab", &(long.clone() + "1"), &(long + "2")] {
         assert!(home.body(id).unwrap().starts_with(&format!("body of {id} ")), "{id}");
     }
-    assert_eq!(home.ids().len(), 5);
+    let absurd = "y/".repeat(50_000);
+    home.result(&absurd, &big("absurd"));
+    assert_eq!(home.body(&absurd), Some(big("absurd")));
+    assert!(std::fs::metadata(home.folder().join("index.jsonl")).unwrap().len() < 4000);
+    std::fs::remove_file(home.folder().join(home.ids()[1].clone() + ".json")).unwrap();
+    home.result("toolu_ab", &big("body of toolu_ab, again"));
+    assert_eq!(home.body("toolu_ab"), Some(big("body of toolu_ab, again")));
+    assert_eq!(home.ids().len(), 6);
     assert!(home.ids().iter().all(|id| id.len() <= 64));
 }
 

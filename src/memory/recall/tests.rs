@@ -142,10 +142,14 @@ fn subagents_are_searched_only_when_asked_for() {
     file::write_atomic(&dir.path().join("s/subagents/agent-abc.jsonl"), rows.as_bytes()).unwrap();
     assert_eq!(snippets(&search(&path, &words("needle"), false)), ["needle main"]);
     let found = search(&path, &words("needle"), true);
-    let seen: Vec<_> = found.hits.iter().map(|hit| (hit.who.as_str(), hit.snippet.as_str())).collect();
+    let seen: Vec<_> = found.hits.iter().map(|hit| (hit.who.as_str(), hit.snippet.as_str(), hit.round)).collect();
     assert_eq!(
         seen,
-        [("user", "needle main"), ("subagent abc, assistant", "needle file"), ("subagent, user", "needle inline")]
+        [
+            ("user", "needle main", 1),
+            ("subagent abc, assistant", "needle file", 0),
+            ("subagent, user", "needle inline", 1)
+        ]
     );
     assert_eq!(found.compactions, 0);
 }
