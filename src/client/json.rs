@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// The raw JSON text of one value.
@@ -95,22 +95,106 @@ impl<'a> Raw<'a> {
         self.0.parse().ok()
     }
 
-    /// An object.
+    /// An object. The text was checked when the value around it was read, so it is only cut at its commas.
     pub fn object(self) -> Option<Object<'a>> {
-        if self.0.starts_with('{') { Object::parse(self.0) } else { None }
+        let mut cutter = Cutter::enter(self.0, '{')?;
+        let mut members = Vec::with_capacity(16);
+        while cutter.has_more('}')? {
+            let key = Raw(cutter.value()?).str()?;
+            cutter.eat(':').then_some(())?;
+            members.push((key, Raw(cutter.value()?)));
+        }
+        cutter.is_done().then_some(Object(members))
     }
 
     /// The elements of an array.
     pub fn items(self) -> Option<Vec<Raw<'a>>> {
-        if !self.0.starts_with('[') {
-            return None;
+        let mut cutter = Cutter::enter(self.0, '[')?;
+        let mut items = Vec::new();
+        while cutter.has_more(']')? {
+            items.push(Raw(cutter.value()?));
         }
-        serde_json::Deserializer::from_str(self.0).deserialize_seq(ItemsVisitor).ok()
+        cutter.is_done().then_some(items)
     }
 
     /// The whole value as a tree; none where it holds what a tree cannot (a lone surrogate).
     pub fn value(self) -> Option<serde_json::Value> {
         serde_json::from_str(self.0).ok()
+    }
+}
+
+/// Cuts JSON that is known to be valid into its values: a long string costs a search for its end, no more. Text that is
+/// not valid after all is cut wrongly or not at all, and harms nothing else.
+struct Cutter<'a> {
+    rest: &'a str,
+    begun: bool,
+}
+
+impl<'a> Cutter<'a> {
+    fn enter(text: &'a str, open: char) -> Option<Cutter<'a>> {
+        text.strip_prefix(open).map(|rest| Cutter { rest, begun: false })
+    }
+
+    fn eat(&mut self, mark: char) -> bool {
+        let text = self.rest.trim_ascii_start();
+        let rest = text.strip_prefix(mark);
+        self.rest = rest.unwrap_or(text);
+        rest.is_some()
+    }
+
+    /// Whether another value comes before the end of the object or array, the comma before it passed over.
+    fn has_more(&mut self, close: char) -> Option<bool> {
+        if self.eat(close) {
+            return Some(false);
+        }
+        let apart = !std::mem::replace(&mut self.begun, true) || self.eat(',');
+        apart.then_some(true)
+    }
+
+    fn is_done(&self) -> bool {
+        self.rest.trim_ascii().is_empty()
+    }
+
+    fn value(&mut self) -> Option<&'a str> {
+        self.rest = self.rest.trim_ascii_start();
+        let bytes = self.rest.as_bytes();
+        let end = match bytes.first()? {
+            b'"' => string_end(bytes, 0)?,
+            b'{' | b'[' => {
+                let (mut at, mut depth) = (0, 0usize);
+                loop {
+                    match bytes.get(at)? {
+                        b'"' => at = string_end(bytes, at)? - 1,
+                        b'{' | b'[' => depth += 1,
+                        b'}' | b']' => depth -= 1,
+                        _ => {}
+                    }
+                    at += 1;
+                    if depth == 0 {
+                        break at;
+                    }
+                }
+            }
+            _ => bytes
+                .iter()
+                .position(|byte| byte.is_ascii_whitespace() || b",]}:".contains(byte))
+                .unwrap_or(bytes.len()),
+        };
+        let (value, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        (!value.is_empty()).then_some(value)
+    }
+}
+
+/// The index behind the closing quote of the string that begins at `at`.
+fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut at = at + 1;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)? + 1;
+        if bytes[at - 1] == b'"' {
+            return Some(at);
+        }
+        at += 1;
     }
 }
 
@@ -157,24 +241,6 @@ impl<'de> Visitor<'de> for ObjectVisitor {
             entries.push((key, Raw(map.next_value::<&'de RawValue>()?.get())));
         }
         Ok(Object(entries))
-    }
-}
-
-struct ItemsVisitor;
-
-impl<'de> Visitor<'de> for ItemsVisitor {
-    type Value = Vec<Raw<'de>>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<Raw<'de>>, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = seq.next_element::<&'de RawValue>()? {
-            items.push(Raw(item.get()));
-        }
-        Ok(items)
     }
 }
 
@@ -235,6 +301,46 @@ mod tests {
     fn what_is_no_object_is_none() {
         for text in ["", "null", "[]", "{", "{}x", "\"s\"", "{\"a\":}"] {
             assert!(Object::parse(text).is_none(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn values_are_cut_where_a_parser_would_cut_them() {
+        for text in [
+            r#"{}"#,
+            r#" { "a" : [ 1 , {"b": "]}\\"} , [] ] , "c\"d" : "x\\\"y,{", "e":null,"f": -1.5e3 , "g" :true}"#,
+            r#"{"a":{"a":{"a":[[[]]]}},"b":"\ud83d"}"#,
+        ] {
+            let (cut, parsed) = (Raw::new(text).object().unwrap(), Object::parse(text.trim()).unwrap());
+            assert_eq!(cut.0, parsed.0, "{text}");
+        }
+        let items = Raw::new(r#"[ "a,b" , [1,2] , {"c":[3]} , 4 ]"#).items().unwrap();
+        assert_eq!(items.iter().map(|item| item.text()).collect::<Vec<_>>(), ["\"a,b\"", "[1,2]", "{\"c\":[3]}", "4"]);
+        assert_eq!(Raw::new("[]").items().unwrap(), []);
+    }
+
+    #[test]
+    fn cutting_what_is_no_json_ends() {
+        let odd = [
+            "{",
+            "{\"",
+            "{\"a",
+            "{\"a\"",
+            "{\"a\":",
+            "{\"a\":}",
+            "{\"a\":1",
+            "{\"a\":[1}",
+            "{1:2}",
+            "{a:1}",
+            "{}}",
+            "{\"\\",
+            "{:",
+        ];
+        for text in odd {
+            assert!(Raw::new(text).object().is_none(), "{text:?}");
+        }
+        for text in ["[", "[1", "[1 2]", "[1,]", "[,1]", "[\"", "[[", "[1]]", "[:", "{}"] {
+            assert!(Raw::new(text).items().is_none(), "{text:?}");
         }
     }
 

@@ -101,18 +101,17 @@ pub fn save(
     if chars < least {
         return Ok(None);
     }
-    // Built before the lock is taken, under the name that it nearly always gets.
-    let mut record = record(env, sid, &id, chars, response);
+    // What takes long is done before the lock is taken.
+    let body_parts = body.json_parts();
     let guard = store.lock(StateFile::ArchiveIndex(sid))?;
     let index = Index::read(&guard.store(), sid);
     let (name, taken) = index.place(&id, response.id);
     if taken && is_there(store, sid, &name) {
         return Ok(None); // the hook fired twice, as plugin and from the settings
     }
-    if name != id {
-        record = self::record(env, sid, &name, chars, response);
-    }
-    guard.write(StateFile::Archived(sid, &name), &record)?;
+    let head = head(env, sid, &name, chars, response);
+    let parts = [head.as_bytes()].into_iter().chain(body_parts.iter().map(|part| part.as_bytes())).chain([&b"}"[..]]);
+    guard.write_parts(StateFile::Archived(sid, &name), &parts.collect::<Vec<_>>())?;
     let path = store.path(StateFile::Archived(sid, &name));
     if taken {
         return Ok(path);
@@ -133,23 +132,17 @@ pub fn save(
     Ok(path)
 }
 
-/// The record's JSON, in the key order of the JavaScript original.
-fn record(env: &Env, sid: &Sid, id: &str, chars: usize, response: &Response<'_>) -> Vec<u8> {
+/// What stands before the body in a record's JSON, in the key order of the JavaScript original.
+fn head(env: &Env, sid: &Sid, id: &str, chars: usize, response: &Response<'_>) -> String {
     let input = response.input.map_or("null".into(), |input| body::strict(input.text()));
     let text = |text: &str| serde_json::Value::from(text).to_string();
-    let head = format!(
+    format!(
         "{{\"id\":{},\"sid\":{},\"tool\":{},\"tool_input\":{input},\"t\":{},\"chars\":{chars},\"body\":",
         text(id),
         text(sid.as_str()),
         text(response.tool),
         env.now_ms,
-    );
-    // The escaped text is at most a little longer than what the payload held, so nothing is moved while it grows.
-    let mut out = Vec::with_capacity(head.len() + response.body.bytes() + 64);
-    out.extend_from_slice(head.as_bytes());
-    response.body.write_json(&mut out);
-    out.push(b'}');
-    out
+    )
 }
 
 /// The id as a file name: only `[A-Za-z0-9_-]`, at most 64 characters; none when nothing is left.

@@ -6,7 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "this file is the door that the ban points to")]
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -112,7 +112,12 @@ pub fn parent_dir(path: &Path) -> io::Result<()> {
 
 /// Replaces `path` by `bytes` in one step, mode 0600. A link at `path` is replaced, never written through.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    replace(path, bytes, 0o600, false)
+    replace(path, &[bytes], 0o600, false)
+}
+
+/// Like [`write_atomic`], the bytes in parts: for what is large and lies about in pieces.
+pub fn write_atomic_parts(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
+    replace(path, parts, 0o600, false)
 }
 
 /// Replaces a file that belongs to the user (settings.json, CLAUDE.md): a link stays a link and its target is
@@ -126,7 +131,7 @@ pub fn write_user(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => 0o600,
         Err(error) => return Err(error),
     };
-    replace(&target, bytes, mode, true)
+    replace(&target, &[bytes], mode, true)
 }
 
 /// Follows links at the end of `path` to the name that a write must replace, existing or not.
@@ -141,7 +146,7 @@ fn resolve_links(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many links"))
 }
 
-fn replace(path: &Path, bytes: &[u8], mode: u32, sync: bool) -> io::Result<()> {
+fn replace(path: &Path, parts: &[&[u8]], mode: u32, sync: bool) -> io::Result<()> {
     static COUNTER: AtomicU32 = AtomicU32::new(0);
     parent_dir(path)?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
@@ -150,8 +155,12 @@ fn replace(path: &Path, bytes: &[u8], mode: u32, sync: bool) -> io::Result<()> {
     let result = (|| {
         // A leftover of a killed process that had our id is ours to replace; create_new never follows a link.
         let _ = fs::remove_file(&temp);
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(SAFE).open(&temp)?;
-        file.write_all(bytes)?;
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(SAFE).open(&temp)?;
+        // Small parts are gathered; a large one goes past the buffer.
+        let mut writer = BufWriter::new(&file);
+        parts.iter().try_for_each(|part| writer.write_all(part))?;
+        writer.flush()?;
+        drop(writer);
         if mode != 0o600 {
             file.set_permissions(fs::Permissions::from_mode(mode))?;
         }

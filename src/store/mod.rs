@@ -374,13 +374,18 @@ impl Guard<'_> {
 
     /// Replaces the whole file.
     pub fn write(&self, state: StateFile<'_>, bytes: &[u8]) -> Result<()> {
+        self.write_parts(state, &[bytes])
+    }
+
+    /// Replaces the whole file, the bytes in parts.
+    pub fn write_parts(&self, state: StateFile<'_>, parts: &[&[u8]]) -> Result<()> {
         let path = self.check(state)?;
         let written = match (state.owner(), state) {
-            (Owner::User, _) => file::write_user(&path, bytes),
+            (Owner::User, _) => file::write_user(&path, &parts.concat()),
             (Owner::Si, StateFile::Archived(..) | StateFile::ArchiveIndex(_)) => {
-                path.parent().map_or(Ok(()), file::private_dir).and_then(|()| file::write_atomic(&path, bytes))
+                path.parent().map_or(Ok(()), file::private_dir).and_then(|()| file::write_atomic_parts(&path, parts))
             }
-            (Owner::Si, _) => file::write_atomic(&path, bytes),
+            (Owner::Si, _) => file::write_atomic_parts(&path, parts),
         };
         written.with_context(|| format!("write {}", path.display()))
     }

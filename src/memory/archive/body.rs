@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use memchr::{memchr, memmem};
 
 use crate::client::json::{Object, Raw};
+use crate::client::json_len;
 use crate::text;
 
 /// What stands before the standard error of a command.
@@ -21,8 +22,8 @@ pub struct Body<'a>(Vec<Piece<'a>>);
 
 #[derive(Debug, Clone)]
 enum Piece<'a> {
-    /// The inside of a JSON string, still escaped.
-    Escaped(&'a str),
+    /// A JSON string, still escaped and in its quotes.
+    Escaped(Raw<'a>),
     /// Text as it is.
     Plain(Cow<'a, str>),
 }
@@ -92,7 +93,7 @@ impl<'a> Body<'a> {
     /// Bytes of the pieces: never less than [`units`](Body::units), and known at no cost.
     pub fn bytes(&self) -> usize {
         let bytes = |piece: &Piece<'_>| match piece {
-            Piece::Escaped(text) => text.len(),
+            Piece::Escaped(raw) => inside(*raw).len(),
             Piece::Plain(text) => text.len(),
         };
         self.0.iter().map(bytes).sum()
@@ -101,7 +102,7 @@ impl<'a> Body<'a> {
     /// Length in UTF-16 units.
     pub fn units(&self) -> usize {
         let units = |piece: &Piece<'_>| match piece {
-            Piece::Escaped(text) => escaped_units(text),
+            Piece::Escaped(raw) => json_len::string(*raw).unwrap_or(0) as usize,
             Piece::Plain(text) => text::utf16_len(text),
         };
         self.0.iter().map(units).sum()
@@ -110,7 +111,7 @@ impl<'a> Body<'a> {
     /// The text's characters; a lone surrogate is U+FFFD.
     pub fn chars(&self) -> impl Iterator<Item = char> + '_ {
         self.0.iter().flat_map(|piece| match piece {
-            Piece::Escaped(text) => Unescaped { text, plain: false },
+            Piece::Escaped(raw) => Unescaped { text: inside(*raw), plain: false },
             Piece::Plain(text) => Unescaped { text, plain: true },
         })
     }
@@ -142,19 +143,17 @@ impl<'a> Body<'a> {
         out
     }
 
-    /// Writes the text as one JSON string.
-    pub fn write_json(&self, out: &mut Vec<u8>) {
-        out.push(b'"');
-        for piece in &self.0 {
-            match piece {
-                Piece::Escaped(text) => out.extend_from_slice(strict(text).as_bytes()),
-                Piece::Plain(text) => {
-                    let quoted = serde_json::Value::from(text.as_ref()).to_string();
-                    out.extend_from_slice(&quoted.as_bytes()[1..quoted.len() - 1]);
-                }
+    /// The text as one JSON string, in parts that need not be copied.
+    pub fn json_parts(&self) -> Vec<Cow<'_, str>> {
+        let part = |piece: &'_ Piece<'a>| match piece {
+            Piece::Escaped(raw) => strict(inside(*raw)),
+            Piece::Plain(text) => {
+                let quoted = serde_json::Value::from(text.as_ref()).to_string();
+                Cow::Owned(quoted[1..quoted.len() - 1].to_string())
             }
-        }
-        out.push(b'"');
+        };
+        let quote = || std::iter::once(Cow::Borrowed("\""));
+        quote().chain(self.0.iter().map(part)).chain(quote()).collect()
     }
 
     /// The whole text.
@@ -166,14 +165,14 @@ impl<'a> Body<'a> {
 impl Piece<'_> {
     fn is_empty(&self) -> bool {
         match self {
-            Piece::Escaped(text) => text.is_empty(),
+            Piece::Escaped(raw) => inside(*raw).is_empty(),
             Piece::Plain(text) => text.is_empty(),
         }
     }
 
     fn ends_line(&self) -> bool {
         match self {
-            Piece::Escaped(text) => text.strip_suffix('n').is_some_and(|before| {
+            Piece::Escaped(raw) => inside(*raw).strip_suffix('n').is_some_and(|before| {
                 let slashes = before.len() - before.trim_end_matches('\\').len();
                 slashes % 2 == 1
             }),
@@ -212,18 +211,6 @@ fn hex_unit(text: &str) -> Option<u16> {
     u16::from_str_radix(digits, 16).ok()
 }
 
-/// UTF-16 units of the inside of a JSON string: each escape but a `\uXXXX` pair stands for one.
-fn escaped_units(text: &str) -> usize {
-    let mut units = 0;
-    let mut rest = text;
-    while let Some(at) = memchr(b'\\', rest.as_bytes()) {
-        units += text::utf16_len(&rest[..at]) + 1;
-        let length = if rest[at..].starts_with("\\u") { 6 } else { 2 };
-        rest = rest.get(at + length..).unwrap_or("");
-    }
-    units + text::utf16_len(rest)
-}
-
 struct Unescaped<'a> {
     text: &'a str,
     plain: bool,
@@ -258,9 +245,14 @@ fn unescape(text: &str) -> (char, usize) {
     (c, 2)
 }
 
-/// A JSON string's inside.
 fn string(value: Raw<'_>) -> Option<Piece<'_>> {
-    value.text().strip_prefix('"')?.strip_suffix('"').map(Piece::Escaped)
+    value.text().starts_with('"').then_some(Piece::Escaped(value))
+}
+
+/// What stands between the quotes of a JSON string.
+fn inside(string: Raw<'_>) -> &str {
+    let text = string.text();
+    text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text)
 }
 
 fn flag(object: &Object<'_>, key: &str) -> bool {
@@ -414,10 +406,9 @@ mod tests {
     fn half_a_character_never_reaches_the_file() {
         let json = r#""a \ud83d b \udc00\ud83d\ude42 \\ud83d \u00e9""#;
         let body = Body::of(Raw::new(json)).unwrap();
-        let mut out = Vec::new();
-        body.write_json(&mut out);
-        assert_eq!(out, br#""a \ufffd b \ufffd\ud83d\ude42 \\ud83d \u00e9""#);
-        assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), "a \u{fffd} b \u{fffd}🙂 \\ud83d é");
+        let out = body.json_parts().concat();
+        assert_eq!(out, r#""a \ufffd b \ufffd\ud83d\ude42 \\ud83d \u00e9""#);
+        assert_eq!(serde_json::from_str::<String>(&out).unwrap(), "a \u{fffd} b \u{fffd}🙂 \\ud83d é");
         assert_eq!(body.units(), 18);
     }
 
@@ -426,10 +417,9 @@ mod tests {
         fn a_body_is_its_text(text in "(?s).{0,60}", error in "[a\n\"\\\\é🙂]{0,8}") {
             let json = serde_json::json!({"stdout": text, "stderr": error}).to_string();
             let body = Body::of(Raw::new(&json)).unwrap();
-            let mut out = Vec::new();
-            body.write_json(&mut out);
+            let out = body.json_parts().concat();
             let whole = body.text();
-            prop_assert_eq!(&serde_json::from_slice::<String>(&out).unwrap(), &whole);
+            prop_assert_eq!(&serde_json::from_str::<String>(&out).unwrap(), &whole);
             prop_assert_eq!(body.units(), whole.encode_utf16().count());
             prop_assert!(whole.starts_with(&text) && whole.ends_with(&error));
         }
