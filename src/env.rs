@@ -17,7 +17,7 @@ pub struct Env {
     pub home: Option<PathBuf>,
     /// The client's configuration folder: `$CLAUDE_CONFIG_DIR`, else `~/.claude`; none without a home.
     pub claude_dir: Option<PathBuf>,
-    /// The temp folder that per-session state lives in: `$TMPDIR`, else `/tmp`.
+    /// The temp folder that per-session state lives in: `$TMPDIR` if absolute, else `/tmp`.
     pub tmp: PathBuf,
     /// The working folder of the process; `/` when it was deleted.
     pub cwd: PathBuf,
@@ -59,14 +59,17 @@ impl Env {
         let vars: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         let get =
             |name: &str| vars.iter().find(|(key, _)| key == name).map(|(_, value)| value).filter(|v| !v.is_empty());
-        let home = get("HOME").or_else(|| get("USERPROFILE")).map(PathBuf::from).or_else(dirs::home_dir);
+        // An empty HOME says that there is none; only an absent one is looked up in the user database.
+        let absent = !vars.iter().any(|(key, _)| key == "HOME");
+        let looked_up = || if absent { dirs::home_dir() } else { None };
+        let home = get("HOME").or_else(|| get("USERPROFILE")).map(PathBuf::from).or_else(looked_up);
         let home = home.filter(|path| path.is_absolute());
         let claude_dir = claude_dir(get("CLAUDE_CONFIG_DIR").map(PathBuf::from), home.as_deref());
         let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64);
         let now_ms = get("SI_NOW").and_then(|text| text.to_str()?.parse().ok()).unwrap_or(clock);
         Env {
             claude_dir,
-            tmp: get("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from),
+            tmp: get("TMPDIR").map(PathBuf::from).filter(|path| path.is_absolute()).unwrap_or_else(|| "/tmp".into()),
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
             exe: std::env::current_exe().ok(),
             now_ms,

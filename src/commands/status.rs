@@ -50,7 +50,8 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
         }
     };
     heading(terminal, "Zones in force")?;
-    limits(terminal, &config, &anchor, &sid)?;
+    let window = session.as_ref().and_then(|session| window(Store::new(env), &config, session));
+    limits(terminal, &config, &anchor, &sid, window)?;
     heading(terminal, "Ecosystem")?;
     let partners = installation::partners(env);
     if partners.is_empty() {
@@ -130,7 +131,7 @@ fn counters(terminal: &mut Terminal<'_>, config: &Config, session: &Session) -> 
     let anchor = anchor.filter(|path| path.is_absolute()).unwrap_or_else(|| env.cwd.clone());
     row(terminal, "started in", &text::sanitize(&anchor.to_string_lossy()))?;
     let tail = session.transcript.as_deref().and_then(transcript::tail);
-    let limits = zones::in_force(env, store, config, &anchor, sid, None);
+    let limits = zones::in_force(env, store, config, &anchor, sid, window(store, config, session));
     let zone = |tokens: u64| limits.zone(tokens).name();
     let context = match (tail.as_ref().and_then(transcript::Tail::context), budget::estimate(store, sid)) {
         (Some(tokens), _) => format!("{}, {}", text::tokens_whole(tokens), zone(tokens)),
@@ -183,9 +184,17 @@ fn spent(terminal: &mut Terminal<'_>, config: &Config, session: &Session) -> Res
     row(terminal, "compactions", &format!("{}{}", totals.compactions, last.unwrap_or_default()))
 }
 
-fn limits(terminal: &mut Terminal<'_>, config: &Config, anchor: &Path, sid: &Sid) -> Result<()> {
+/// The context window of a session as its hooks know it.
+fn window(store: Store<'_>, config: &Config, session: &Session) -> Option<u64> {
+    let tail = session.transcript.as_deref().and_then(transcript::tail);
+    let used = tail.as_ref().and_then(transcript::Tail::context).unwrap_or(0);
+    let model = tail.as_ref().and_then(|tail| tail.latest.as_ref()).map(|latest| latest.model.as_str());
+    zones::window(store, config, &session.sid, model, used)
+}
+
+fn limits(terminal: &mut Terminal<'_>, config: &Config, anchor: &Path, sid: &Sid, window: Option<u64>) -> Result<()> {
     let store = Store::new(terminal.env);
-    let limits = zones::in_force(terminal.env, store, config, anchor, sid, None);
+    let limits = zones::in_force(terminal.env, store, config, anchor, sid, window);
     for (name, from) in [("yellow", limits.yellow), ("orange", limits.orange), ("red", limits.red)] {
         row(terminal, name, &format!("from {}", text::tokens_whole(from)))?;
     }
@@ -194,7 +203,6 @@ fn limits(terminal: &mut Terminal<'_>, config: &Config, anchor: &Path, sid: &Sid
         [false, false, false] => "the defaults",
         _ => "statusline.zones",
     };
-    let window = store.read_count(StateFile::ContextWindow(sid), zones::WINDOW_RANGE);
     let window = window.map(|window| format!(", for a window of {}", text::tokens_whole(window))).unwrap_or_default();
     let source = match &limits.adaptive {
         Some(adaptive) => {

@@ -19,6 +19,8 @@ use crate::watch::bands::{Analysis, Root};
 pub const MAX: usize = 10_000;
 /// The most of it that the hints of session-context.md take.
 const MAX_HINTS: usize = 8_000;
+/// Where the hints are too long, no line of them is longer than this.
+const MAX_LINE: usize = 1_000;
 /// From how many stale tokens on a figure is worth telling.
 const STALE_FROM: u64 = 20_000;
 /// How old a section may be, milliseconds.
@@ -126,7 +128,9 @@ fn hints(input: &Input<'_>) -> (String, Vec<String>) {
             );
             continue;
         }
-        let lines: Vec<String> = section.lines().map(|line| text::sanitize(line).trim_end().to_string()).collect();
+        // The mark of a filled section is for si alone, and its commit id would change the bytes.
+        let told = section.lines().skip(usize::from(autofilled));
+        let lines: Vec<String> = told.map(|line| text::sanitize(line).trim_end().to_string()).collect();
         let _ = write!(body, "\n{label}\n{}\n", lines.join("\n"));
         if autofilled {
             body.push_str("(from the last commit, not from a person: the conversation knows better)\n");
@@ -135,15 +139,28 @@ fn hints(input: &Input<'_>) -> (String, Vec<String>) {
     if body.is_empty() {
         return (body, passed_on);
     }
-    let whole = format!("COMPACTION GUIDANCE (from session-context.md):\n{RULE}{body}");
+    let mut whole = format!("COMPACTION GUIDANCE (from session-context.md):\n{RULE}{body}");
     if text::utf16_len(&whole) <= MAX_HINTS {
         return (whole, passed_on);
+    }
+    // One endless line must not cost the sections after it.
+    if whole.lines().any(|line| text::utf16_len(line) > MAX_LINE) {
+        whole = whole.lines().map(shortened).collect();
+        if text::utf16_len(&whole) <= MAX_HINTS {
+            return (whole, passed_on);
+        }
     }
     let closing = format!("(cut here for length; the rest is in {})\n", input.context_path.display());
     let room = MAX_HINTS.saturating_sub(text::utf16_len(&closing));
     let kept = text::cut_utf16(&whole, room);
     let kept = kept.rfind('\n').map_or(kept, |end| &kept[..=end]);
     (format!("{kept}{closing}"), passed_on)
+}
+
+/// A line with its end, cut to [`MAX_LINE`].
+fn shortened(line: &str) -> String {
+    let kept = text::cut_utf16(line, MAX_LINE);
+    format!("{kept}{}\n", if kept.len() < line.len() { "…" } else { "" })
 }
 
 fn shape(analysis: &Analysis, stable: bool, cold: bool) -> String {

@@ -244,7 +244,7 @@ pub fn task(context: &SessionContext) -> Option<String> {
 
 /// The task in one line, from what a person wrote in `Current Task`.
 pub fn task_line(written: &str) -> Option<String> {
-    let lines = || written.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines = || written.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("<!--"));
     let of_type = lines().find_map(|line| line.strip_prefix("type:")).map(str::trim).filter(|text| !text.is_empty());
     let Some(text) = of_type else {
         let first = lines().next()?.trim_start_matches(|c: char| matches!(c, '-' | '*') || c.is_whitespace());

@@ -56,7 +56,7 @@ pub fn token_budget(call: &Call<'_>) -> Result<Reply> {
     turn.after_count(counted.as_ref());
     if let Some(counted) = counted.filter(|_| turn.main) {
         let [before, now] = [counted.budget.saturating_sub(turn.tokens), counted.budget]
-            .map(|budget| turn.zone(budget::in_context(call.store, &call.sid, budget)).0);
+            .map(|budget| turn.zone(budget::in_context(call.store, &call.sid, budget), None).0);
         turn.log_move(Move { from: before, to: now }, counted.budget);
     }
     Ok(Reply::silent())
@@ -216,8 +216,9 @@ impl<'c, 'a> Turn<'c, 'a> {
     fn context(&self, uncounted: u64) -> Context {
         let call = self.call;
         let source = call.config.statusline.token_source.as_str();
-        let transcript = call.payload.transcript_path().filter(|_| source != "estimate");
-        let told = transcript.and_then(|path| transcript::tail(&path)?.context());
+        let transcript = call.payload.transcript_path();
+        let tail = transcript.as_deref().and_then(transcript::tail);
+        let told = tail.as_ref().filter(|_| source != "estimate").and_then(transcript::Tail::context);
         let tokens = told.unwrap_or_else(|| match source {
             "transcript" => 0,
             _ => budget::estimate(call.store, &call.sid) + uncounted,
@@ -226,16 +227,19 @@ impl<'c, 'a> Turn<'c, 'a> {
         if told.is_none() && tokens > zones::LARGEST_WINDOW {
             return Context { tokens: 0, zone: None, limits: None };
         }
-        let (zone, limits) = self.zone(tokens);
+        let model = tail.as_ref().and_then(|tail| tail.latest.as_ref()).map(|latest| latest.model.as_str());
+        let (zone, limits) = self.zone(tokens, model);
         Context { tokens, zone: Some(zone), limits }
     }
 
-    fn zone(&self, tokens: u64) -> (Zone, Option<Limits>) {
+    /// The zone of a token count, in the window of `model` where nobody told the window.
+    fn zone(&self, tokens: u64, model: Option<&str>) -> (Zone, Option<Limits>) {
         let call = self.call;
-        if zones::is_below_all(call.store, call.config, &call.sid, tokens) && !call.config.learn.announce {
+        let window = zones::window(call.store, call.config, &call.sid, model, tokens);
+        if zones::is_below_all(call.config, window, tokens) && !call.config.learn.announce {
             return (Zone::Green, None);
         }
-        let limits = zones::in_force(call.env, call.store, call.config, self.anchor(), &call.sid, None);
+        let limits = zones::in_force(call.env, call.store, call.config, self.anchor(), &call.sid, window);
         (limits.zone(tokens), Some(limits))
     }
 

@@ -82,7 +82,10 @@ fn is_secret(call: &Call<'_>) -> bool {
     let globs = Globs::new(&config.shape.drop_globs);
     let base = base.to_str();
     let path = ["file_path", "path", "notebook_path", "glob"].into_iter().filter_map(|key| input.str(key));
+    // A search names the files it shows.
+    let found = || call.payload.tool_response().and_then(Raw::object)?.get("filenames")?.items();
     path.into_iter().any(|path| globs.hit_path(&path, base))
+        || found().into_iter().flatten().filter_map(Raw::str).any(|path| globs.hit_path(&path, base))
         || input.str("command").is_some_and(|command| globs.hit_command(&command, base))
 }
 

@@ -159,8 +159,9 @@ pub fn analyse(entries: &[ShapeEntry], options: &Options<'_>) -> Option<Analysis
     }
     // Last, so that samples are of this window before they are of earlier ones.
     roots.add_rollup();
+    let secret = Globs::new(options.secret);
     let mut analysis = roots.into_bands(begin, span, options);
-    analysis.shift = shift(&placed);
+    analysis.shift = shift(&placed, &secret);
     analysis.total_span = span as u64;
     analysis.total_calls = placed.len();
     let events = entries.iter().filter_map(|e| Some(PhaseMark { event: e.event.clone()?, tok: e.tok }));
@@ -296,7 +297,7 @@ impl<'a> Tally<'a> {
     }
 }
 
-fn shift(placed: &[(String, &ShapeEntry)]) -> Option<Shift> {
+fn shift(placed: &[(String, &ShapeEntry)], secret: &Globs) -> Option<Shift> {
     if placed.len() < 2 * SHIFT_CALLS {
         return None;
     }
@@ -310,13 +311,15 @@ fn shift(placed: &[(String, &ShapeEntry)]) -> Option<Shift> {
     let both = first.iter().filter(|root| last.contains(root)).count();
     let jaccard = both as f64 / (first.len() + last.len() - both) as f64;
     let only = |these: &[String], those: &[String]| {
-        these.iter().filter(|root| !those.contains(root)).take(NAMED).cloned().collect()
+        these.iter().filter(|root| !those.contains(root)).cloned().collect::<Vec<_>>()
     };
-    (jaccard < SHIFT_BELOW).then(|| Shift {
-        from: only(&first, &last),
-        to: only(&last, &first),
-        jaccard: rounded(jaccard, 2),
-    })
+    let [from, to] = [only(&first, &last), only(&last, &first)];
+    let named = |roots: &[String]| {
+        roots.iter().filter(|root| !secret.hit_path(root, None)).take(NAMED).cloned().collect::<Vec<_>>()
+    };
+    // Where work went to a secret place alone, there is no news to tell.
+    let told = to.is_empty() || !named(&to).is_empty();
+    (jaccard < SHIFT_BELOW && told).then(|| Shift { from: named(&from), to: named(&to), jaccard: rounded(jaccard, 2) })
 }
 
 impl Analysis {
@@ -414,6 +417,16 @@ mod tests {
         let analysis = analyse(&three_bands(), &Options { secret: &secret, ..Options::default() }).unwrap();
         assert_eq!(analysis.hot[0].samples, ["/w/new/src/a.ts"]);
         assert!(analysis.cold.is_empty());
+    }
+
+    #[test]
+    fn a_shift_names_no_secret_place() {
+        let entries: Vec<(i64, &str)> =
+            (0..30).map(|n| (1000 + n * 100, if n < 20 { "/w/src/a/x.rs" } else { "/w/secrets/k/x" })).collect();
+        let secret = ["**/*secret*".to_string()];
+        let analysis = |secret| analyse(&log(&entries), &Options { secret, ..Options::default() }).unwrap();
+        assert!(analysis(&[]).shift.is_some());
+        assert_eq!(analysis(&secret).shift, None);
     }
 
     #[test]

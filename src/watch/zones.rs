@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use crate::client::totals;
+use crate::client::{pricing, totals};
 use crate::compaction::history;
 use crate::config::{self, Config};
 use crate::env::Env;
@@ -104,8 +104,8 @@ impl Limits {
 
 /// The limits in force for a session.
 ///
-/// `anchor` is where the session started; `window` the client's context window, where the caller knows it (else the one
-/// that the status line left for this session).
+/// `anchor` is where the session started; `window` the context window, where the caller knows it (see [`window`]; else
+/// the one that the status line left for this session).
 pub fn in_force(env: &Env, store: Store<'_>, config: &Config, anchor: &Path, sid: &Sid, window: Option<u64>) -> Limits {
     let config = config.for_project(anchor);
     let window = window.or_else(|| store.read_count(StateFile::ContextWindow(sid), WINDOW_RANGE));
@@ -121,11 +121,19 @@ pub fn in_force(env: &Env, store: Store<'_>, config: &Config, anchor: &Path, sid
     adapt(&history, &base, &anchor.to_string_lossy(), cost)
 }
 
+/// The context window of a session as the hooks know it, for [`in_force`]: the user's `statusline.contextCap`, else what
+/// the client told the status line, else what the model is known for. None when nothing is known of it.
+pub fn window(store: Store<'_>, config: &Config, sid: &Sid, model: Option<&str>, used: u64) -> Option<u64> {
+    let told = store.read_count(StateFile::ContextWindow(sid), WINDOW_RANGE);
+    let user = config.statusline.context_cap;
+    let known = told.is_some() || user.is_some() || model.is_some_and(|model| !model.is_empty());
+    known.then(|| pricing::context_cap(user, told, model, None, used) as u64)
+}
+
 /// Whether so few tokens are in context that no limit, however learnt, can be reached: most calls of a session need not
 /// read the history.
-pub fn is_below_all(store: Store<'_>, config: &Config, sid: &Sid, tokens: u64) -> bool {
+pub fn is_below_all(config: &Config, window: Option<u64>, tokens: u64) -> bool {
     // A project's own limits are not looked up here; as soon as there are any, this cannot tell.
-    let window = store.read_count(StateFile::ContextWindow(sid), WINDOW_RANGE);
     config.statusline.per_project.is_empty()
         && tokens < Base::new(&config.statusline.zones, window).yellow.saturating_mul(7) / 10
 }

@@ -301,8 +301,13 @@ fn hostile_surroundings_change_no_exit_code() {
             let output = sandbox.si(["hook", hook]).stdin(stdin).run();
             assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{hook} {stdin}: {output}");
         }
-        for (key, value) in [("HOME", ""), ("HOME", "/nonexistent/home"), ("TMPDIR", "/nonexistent/tmp"), ("PATH", "")]
-        {
+        for (key, value) in [
+            ("HOME", ""),
+            ("HOME", "relative"),
+            ("HOME", "/nonexistent/home"),
+            ("TMPDIR", "/nonexistent/tmp"),
+            ("PATH", ""),
+        ] {
             let output = sandbox.hook(hook, &payload(&sandbox, json!({}))).var(key, value).run();
             assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{hook} {key}={value}: {output}");
         }

@@ -57,3 +57,13 @@ fn a_call_can_be_made_twice_in_one_process() {
         assert_eq!(si::run(["si", "frobnicate"].map(Into::into).into(), &env), 64);
     }
 }
+/// A home that is not there, or empty, or relative, is no home: nothing may be written to the user database's one.
+#[test]
+fn an_empty_home_is_none() {
+    let sandbox = Sandbox::new();
+    for home in ["", "relative"] {
+        let output = sandbox.si(["pin", "--session", "s", "text"]).var("HOME", home).run();
+        assert_eq!(output.code, 1, "{home:?} {output}");
+        assert!(output.stderr.contains("HOME"), "{home:?} {output}");
+    }
+}

@@ -184,6 +184,22 @@ fn the_hook_knows_the_window_that_the_status_line_left() {
     assert_eq!(session.context(151_000).tool(json!({})).code, 2);
 }
 
+/// Without the status line nobody tells the window: then the user's cap counts, else what the model is known for.
+#[test]
+fn the_hook_knows_the_window_of_the_model() {
+    for (model, config, feedback) in [
+        ("claude-haiku-4-5-20251001", json!({}), 2),
+        ("claude-opus-5-5", json!({}), 0),
+        ("claude-opus-5-5", json!({"statusline": {"contextCap": 200_000}}), 2),
+    ] {
+        let session = Session::new();
+        session.config(config).context(185_000);
+        let row = session.sandbox.read(session.transcript()).replace("claude-opus-5-5", model);
+        session.sandbox.write(&session.transcript(), row);
+        assert_eq!(session.tool(json!({})).code, feedback, "{model}");
+    }
+}
+
 #[test]
 fn yellow_is_one_line_in_the_log() {
     let session = Session::new();

@@ -82,19 +82,36 @@ pub fn is_si(env: &Env, program: &str) -> bool {
 
 /// Who the command of a hook belongs to.
 pub fn hook_owner(env: &Env, words: &[String]) -> Owner {
-    if let [program, hook, _, ..] = words
+    if let [program, hook, name, ..] = words
         && is_si(env, program)
         && hook == "hook"
+        && is_hook_name(name)
     {
         return Owner::Ours;
     }
-    let original = words.iter().map(Path::new).any(|path| {
+    let original = script(words).map(Path::new).is_some_and(|path| {
         path.file_name().and_then(|name| name.to_str()).is_some_and(|name| {
             ORIGINAL_HOOKS.contains(&name)
                 || name == "pin-inject.js" && path.components().any(|part| part.as_os_str() == "smartcompact")
         })
     });
     if original { Owner::Original } else { Owner::User }
+}
+
+/// Whether `si hook` is called so: a part that it answers, or another event of the client, which it takes in silence.
+fn is_hook_name(name: &str) -> bool {
+    const OTHERS: [&str; 7] =
+        ["stop", "subagentstop", "sessionend", "notification", "pretooluse", "postcompact", "posttoolusefailure"];
+    crate::hooks::Part::parse(name).is_some() || OTHERS.contains(&name.replace('-', "").to_ascii_lowercase().as_str())
+}
+
+/// The script that a command runs: what an interpreter is given first, else the program itself.
+fn script(words: &[String]) -> Option<&String> {
+    let interpreters = ["node", "bun", "deno", "sh", "bash", "env"];
+    let runs_another = |word: &&String| {
+        word.starts_with('-') || Path::new(word).file_name().is_some_and(|name| interpreters.iter().any(|i| name == *i))
+    };
+    words.iter().find(|word| !runs_another(word))
 }
 
 /// A command that runs `exe` with `args`, quoted for the shell.

@@ -78,6 +78,9 @@ fn only_commands_that_run_our_binary_are_ours() {
         ("echo si hook session-start", Owner::User),
         ("si statusline", Owner::User),
         ("si hook", Owner::User),
+        ("/opt/tool/si hook notify", Owner::User),
+        ("python3 audit.py --skip si-token-budget.js", Owner::User),
+        ("node audit.js si-token-budget.js", Owner::User),
         ("", Owner::User),
     ] {
         assert_eq!(hook_owner(&home.env, &words(command).unwrap()), owner, "{command}");

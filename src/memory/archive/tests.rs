@@ -82,6 +82,10 @@ fn secrets_are_never_archived() {
             "tool_response": big("SECRET")}));
         assert!(!home.folder().exists(), "{input}");
     }
+    // A search shows the files it names.
+    home.call(json!({"session_id": "s", "tool_use_id": "x", "tool_name": "Grep", "cwd": "/w", "tool_input": {"path": "/w/config"},
+        "tool_response": {"mode": "content", "filenames": ["config/.env"], "content": big("SECRET")}}));
+    assert!(!home.folder().exists());
     home.call(json!({"session_id": "s", "tool_use_id": "x", "tool_input": {"command": "cat env.rs"}, "tool_response": big("ok")}));
     assert_eq!(home.ids(), ["x"]);
 }
