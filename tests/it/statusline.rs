@@ -156,6 +156,7 @@ mod fields {
     fn only_what_warns_is_coloured() {
         let sandbox = Sandbox::new();
         sandbox.repo(&sandbox.cwd, &json!({"commits": [{"files": {"a": "1\n"}}], "dirty": {"a": "2\n"}}));
+        sandbox.settle_git(&sandbox.cwd);
         for (field, extra, cell) in [
             ("dirty", json!({}), "\x1b[2m±1\x1b[0m"),
             ("diffstat", json!({}), "\x1b[2m(+1,-1)\x1b[0m"),
@@ -310,6 +311,7 @@ mod fields {
         assert_eq!(shows(&sandbox, "aheadBehind", json!({"cwd": dir})), "claude");
         sandbox.git(&dir, &["reset", "-q", "--hard", "HEAD~1"], &[]);
         sandbox.git(&dir, &["commit", "-q", "--allow-empty", "-m", "x"], &[]);
+        sandbox.settle_git(&dir);
         assert_eq!(shows(&sandbox, "aheadBehind", json!({"cwd": dir})), "⇡1 ⇣1");
     }
 }

@@ -261,6 +261,12 @@ impl Sandbox {
         }
     }
 
+    /// Has the state of the work tree at `dir` stored, so that a busy machine does not show a redraw without it.
+    pub fn settle_git(&self, dir: &Path) {
+        let output = self.si(["refresh", "git", dir.to_str().unwrap()]).run();
+        assert_eq!(output.code, 0, "{output}");
+    }
+
     /// Makes a repository as the tables describe it and returns the commits' ids, oldest first.
     pub fn repo(&self, dir: &Path, spec: &Value) -> Vec<String> {
         std::fs::create_dir_all(dir).unwrap();

@@ -9,6 +9,9 @@ use crate::support::Sandbox;
 pub fn run(row: &Row, sandbox: &Sandbox) -> Result<Value, String> {
     let input = row.input(sandbox);
     sandbox.setup(input["setup"].as_array().map_or(&[], Vec::as_slice));
+    for repo in input["setup"].as_array().into_iter().flatten().filter(|op| op["op"] == "repo") {
+        sandbox.settle_git(&sandbox.place(repo["base"].as_str().unwrap_or("cwd"), repo["path"].as_str().unwrap_or(".")));
+    }
     let stdin = match input["stdin_raw"].as_str() {
         Some(raw) => raw.to_string(),
         None => input["stdin"].to_string(),
