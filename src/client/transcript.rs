@@ -93,38 +93,25 @@ pub fn tail(path: &Path) -> Option<Tail> {
     Some(tail)
 }
 
-/// The last compaction in a transcript, wherever it is. Where totals are kept, ask them: they know it already.
-pub fn last_boundary(path: &Path) -> Option<Boundary> {
-    let mut last = None;
-    rows_back(path, &NEEDLES[1..], |row| match row.says {
-        Says::Compacted(boundary) if !row.sidechain => {
-            last = Some(boundary);
-            ControlFlow::Break(())
-        }
-        _ => ControlFlow::Continue(()),
-    })?;
-    last
-}
-
-/// The first usage of an assistant row written after `since_ms`, in the order of the file.
-pub fn first_usage_after(path: &Path, since_ms: i64) -> Option<Usage> {
-    let (file, size) = open(path)?;
+/// The first usage of the main conversation after `since_ms`, in the order of the file, among those that are `wanted`; if
+/// the searched end of the transcript reaches back to it.
+pub fn first_usage_after(path: &Path, since_ms: i64, wanted: impl Fn(&Usage) -> bool) -> Option<Usage> {
     let mut first = None;
-    let visit = |line: &[u8]| {
-        let Some(row) = Row::parse(line) else { return ControlFlow::Continue(()) };
+    rows_back(path, &NEEDLES[..1], |row| {
+        let Some(at) = row.at_ms else { return ControlFlow::Continue(()) };
+        if at <= since_ms {
+            return ControlFlow::Break(());
+        }
         match row.says {
             Says::Used { usage, .. }
-                if row.kind.as_deref() == Some("assistant")
-                    && !row.sidechain
-                    && row.at_ms.is_some_and(|at| at > since_ms) =>
+                if !row.sidechain && row.kind.as_deref() == Some("assistant") && wanted(&usage) =>
             {
                 first = Some(usage);
-                ControlFlow::Break(())
             }
-            _ => ControlFlow::Continue(()),
+            _ => {}
         }
-    };
-    lines::scan_whole(&file, 0, size, &Needles::new(&NEEDLES[..1]), visit).ok()?;
+        ControlFlow::Continue(())
+    })?;
     first
 }
 
@@ -213,10 +200,18 @@ mod tests {
     }
 
     #[test]
-    fn the_last_compaction_is_found_behind_later_replies() {
-        let boundary = with_text(&(BOUNDARY.to_owned() + &reply(5).repeat(5000)), last_boundary).unwrap();
-        assert_eq!((boundary.at_ms, boundary.trigger.as_deref()), (Some(1_767_323_045_000), Some("auto")));
-        assert_eq!(with_text(&reply(5), last_boundary), None);
+    fn the_first_usage_after_a_moment_is_the_first_that_is_wanted() {
+        let at = |tokens, second: u8| {
+            let row = format!("{{\"timestamp\":\"2026-01-02T03:04:{second:02}.000Z\",");
+            reply(tokens).replacen('{', &row, 1)
+        };
+        let text = at(1, 4) + &at(2, 5) + &at(3, 6) + &reply(9) + &at(4, 7) + &at(5, 8);
+        let first = |wanted: fn(&Usage) -> bool| {
+            with_text(&text, |path| first_usage_after(path, 1_767_323_045_000, wanted)).map(|usage| usage.input)
+        };
+        assert_eq!(first(|_| true), Some(3));
+        assert_eq!(first(|usage| usage.input > 3), Some(4));
+        assert_eq!(first(|usage| usage.input > 5), None);
     }
 
     #[test]

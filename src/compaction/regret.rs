@@ -7,10 +7,9 @@ use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use super::history;
-use crate::client::json::{Object, Raw};
+use crate::client::json::Raw;
 use crate::client::transcript;
 use crate::client::usage::Usage;
-use crate::env::parse_iso;
 use crate::store::records::compaction_log::{Hit, Snapshot};
 use crate::store::{Guard, Sid, StateFile};
 use crate::text;
@@ -22,8 +21,6 @@ const WINDOW_CALLS: i64 = 30;
 const WINDOW_MS: i64 = 30 * 60 * 1000;
 /// How much less a touch of a warm directory weighs.
 const SOFT: f64 = 0.5;
-/// How far from its end a transcript is searched for the first turn after the compaction.
-const TURN_WITHIN: u64 = 4 << 20;
 
 /// What a call did to an open window.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -183,7 +180,8 @@ fn measure_cache(snapshot: &mut Snapshot, transcript: Option<&Path>) {
     if snapshot.extra.contains_key("postCompactCacheMeasured") {
         return;
     }
-    let Some(usage) = first_turn_after(transcript, t) else { return };
+    let cached = |usage: &Usage| usage.hit_ratio().is_some();
+    let Some(usage) = transcript::first_usage_after(transcript, t, cached) else { return };
     let ratio = usage.hit_ratio().unwrap_or(0.0);
     let ratio: f64 = text::fixed(ratio, 3).parse().unwrap_or(0.0);
     let figures = [
@@ -193,28 +191,6 @@ fn measure_cache(snapshot: &mut Snapshot, transcript: Option<&Path>) {
         ("postCompactCacheCreation", json!(usage.cache_creation)),
     ];
     snapshot.extra.extend(figures.map(|(key, value)| (key.to_string(), value)));
-}
-
-/// The usage of the first turn of the main conversation after a moment, if the transcript's end reaches back to it.
-fn first_turn_after(transcript: &Path, t: i64) -> Option<Usage> {
-    let mut first = None;
-    transcript::each_line_backwards(transcript, TURN_WITHIN, |line| {
-        let text = crate::client::json::decode(line);
-        let Some(row) = Object::parse(&text) else { return std::ops::ControlFlow::Continue(()) };
-        let Some(at) = row.str("timestamp").and_then(|at| parse_iso(&at)) else {
-            return std::ops::ControlFlow::Continue(());
-        };
-        if at <= t {
-            return std::ops::ControlFlow::Break(());
-        }
-        let main = row.get("isSidechain").and_then(Raw::bool) != Some(true);
-        if main && row.str("type").as_deref() == Some("assistant") {
-            let usage = row.at(&["message", "usage"]).and_then(Raw::object).map(|usage| Usage::parse(&usage));
-            first = usage.filter(|usage| usage.cache_read + usage.cache_creation > 0).or(first);
-        }
-        std::ops::ControlFlow::Continue(())
-    });
-    first
 }
 
 #[cfg(test)]

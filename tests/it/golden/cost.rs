@@ -39,7 +39,8 @@ pub fn run(row: &Row, sandbox: &Sandbox) -> Result<Value, String> {
         "session_start_ms" => json!({"start_ms": transcript::first_timestamp_ms(&path)}),
         "first_usage_after" => {
             let since = input["since_ms"].as_i64();
-            json!({"usage": since.and_then(|since| transcript::first_usage_after(&path, since)).map(usage_json)})
+            let first = since.and_then(|since| transcript::first_usage_after(&path, since, |_| true));
+            json!({"usage": first.map(usage_json)})
         }
         "latest_usage" => {
             let tail = transcript::tail(&path).unwrap_or_default();
