@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::api::Turn;
 use crate::scenarios::Outcome;
+use crate::screen::{self, Screen};
 use crate::world::{Client, Run, World};
 
 fn read(world: &World, id: &str, file: &str) -> Turn {
@@ -113,5 +114,25 @@ pub fn guidance_stays_the_same_and_the_task_resumes(client: &Client) -> Outcome 
     let stamped = |entry: &Value| entry["regretCount"].as_f64().unwrap_or(0.0);
     assert_eq!((stamped(&entries[0]), stamped(&entries[1])), (0.0, 1.0), "{entries:#?}");
     assert!(entries[1]["regretDirs"].to_string().contains("src/auth"), "{entries:#?}");
+    Outcome::Passed
+}
+
+/// The banner as a person sees it, right after `/compact`.
+pub fn the_banner_comes_to_the_screen(client: &Client) -> Outcome {
+    if !screen::available() {
+        return Outcome::Skipped("tmux is not installed");
+    }
+    let world = World::new(client);
+    world.write(&world.cwd.join("src/billing/ledger.ts"), "export const x = 1;\n");
+    world.git(&["init", "-q"]);
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-q", "-m", "feat: billing"]);
+    world.si(&["install"]);
+    world.write(&world.project().join("session-context.md"), "## Current Task\ntype: bug-fix — rounding of invoices\n");
+    world.api.script([read(&world, "a", "src/billing/ledger.ts").at(30_000), Turn::say("It is read now.").at(40_000)]);
+    let screen = Screen::open(&world, 120, "Round the invoices.");
+    screen.wait("the first answer", |text| text.contains("It is read now."));
+    screen.type_in("/compact");
+    screen.wait("the banner", |text| text.contains("Resuming: bug-fix — rounding of invoices"));
     Outcome::Passed
 }

@@ -16,12 +16,13 @@ pub enum Outcome {
 }
 
 /// All scenarios.
-pub const ALL: [(&str, fn(&Client) -> Outcome); 6] = [
+pub const ALL: [(&str, fn(&Client) -> Outcome); 7] = [
     ("a_session_from_install_to_uninstall", a_session_from_install_to_uninstall),
     ("guidance_stays_the_same_and_the_task_resumes", compaction::guidance_stays_the_same_and_the_task_resumes),
     ("parallel_calls_and_subagents_are_counted", parallel_calls_and_subagents_are_counted),
     ("slash_commands_pass_every_word_through", slash_commands_pass_every_word_through),
     ("the_status_line_fits_80_120_and_200_columns", the_status_line_fits_80_120_and_200_columns),
+    ("the_banner_comes_to_the_screen", compaction::the_banner_comes_to_the_screen),
     ("the_plugin_alone_and_beside_the_installer", the_plugin_alone_and_beside_the_installer),
 ];
 

@@ -52,6 +52,14 @@ impl<'w> Screen<'w> {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
+    /// Types a line and sends it.
+    pub fn type_in(&self, line: &str) {
+        self.tmux(&["send-keys", "-l", line]);
+        // The client completes slash commands as they are typed: what it offers must stand before it is taken.
+        std::thread::sleep(Duration::from_millis(800));
+        self.tmux(&["send-keys", "Enter"]);
+    }
+
     /// What is on the screen, without colours.
     pub fn text(&self) -> String {
         self.tmux(&["capture-pane", "-p"])
