@@ -171,7 +171,9 @@ pub(super) fn head(env: &Env, root: &Path) -> Option<(Option<String>, Option<Str
     let line = |answer: Option<Vec<u8>>| answer.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_string());
     let name = line(git.ask(&["symbolic-ref", "-q", "HEAD"]));
     let id = line(git.ask(&["rev-parse", "-q", "--verify", "HEAD"])).filter(|id| is_id(id));
-    (name.is_some() || id.is_some()).then_some((name, id))
+    // Past the deadline a missing answer says nothing: an unborn branch has no commit, a late git only has not told it.
+    let in_time = Instant::now() < git.deadline;
+    (in_time && (name.is_some() || id.is_some())).then_some((name, id))
 }
 
 #[cfg(test)]

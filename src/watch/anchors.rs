@@ -39,12 +39,14 @@ pub struct Query<'a> {
     pub limit: usize,
     /// Endings of the files that count; every file where there are none.
     pub extensions: &'a [&'a str],
+    /// How long a caller waits for a new count before a detached process makes it.
+    pub patience: Duration,
 }
 
 impl Query<'static> {
     /// Files that a person works on.
     pub fn new(since_days: u64, limit: usize) -> Query<'static> {
-        Query { since_days, limit, extensions: &EXTENSIONS }
+        Query { since_days, limit, extensions: &EXTENSIONS, patience: QUICK }
     }
 }
 
@@ -57,7 +59,7 @@ pub fn files(env: &Env, store: Store<'_>, anchor: &Path, query: &Query<'_>) -> V
     let fresh = stored.as_ref().is_some_and(|stored| env.now_ms - stored.t < FRESH_MS);
     let mut files = stored.map(|stored| stored.files).unwrap_or_default();
     if !fresh && let Some(head) = git::head(env, anchor) {
-        match count(env, &head, query, QUICK) {
+        match count(env, &head, query, query.patience) {
             (counted, true) => {
                 files = counted;
                 let record = AnchorFiles { t: env.now_ms, since_days: query.since_days, files: files.clone() };

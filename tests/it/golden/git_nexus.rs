@@ -10,6 +10,9 @@ use si::watch::anchors::{self, Query};
 use super::Row;
 use crate::support::Sandbox;
 
+/// Longer than any count here takes, however busy the machine.
+const PATIENT: std::time::Duration = std::time::Duration::from_secs(60);
+
 pub fn run(row: &Row, sandbox: &Sandbox) -> Result<Value, String> {
     let input = row.input(sandbox);
     Ok(match row.fn_name() {
@@ -69,7 +72,8 @@ fn sequence(input: &Value, sandbox: &Sandbox) -> Value {
             options["extensions"].as_array().map(|list| list.iter().map(|item| item.as_str().unwrap()).collect());
         let since = options["sinceDays"].as_u64().unwrap_or(90);
         let limit = options["limit"].as_u64().unwrap_or(20) as usize;
-        let query = Query { extensions: extensions.as_deref().unwrap_or(Query::new(0, 0).extensions), ..Query::new(since, limit) };
+        let query = Query { extensions: extensions.as_deref().unwrap_or(Query::new(0, 0).extensions), patience: PATIENT,
+            ..Query::new(since, limit) };
         if options["force"] == true {
             std::fs::remove_file(store.path(file).unwrap()).ok();
         }
