@@ -257,7 +257,7 @@ mod tests {
             row("2026-01-02T03:03:40Z", false, 300),
             row("2026-01-02T03:03:50Z", false, 900),
         ];
-        std::fs::write(&transcript, rows.map(|row| format!("{row}\n")).concat()).unwrap();
+        crate::store::file::write_atomic(&transcript, rows.map(|row| format!("{row}\n")).concat().as_bytes()).unwrap();
         let ((), left, history) = window(json!({"t": T, "callsSince": 29}), |guard, sid| {
             watch(guard, sid, &touch(None), Some(&transcript)).unwrap();
             watch(guard, sid, &touch(None), Some(&transcript)).unwrap();

@@ -50,7 +50,7 @@ pub fn is_machine_prompt(prompt: &str) -> bool {
 
 /// Whether a prompt is a command for the client: `/compact keep the parser`.
 pub fn is_command(prompt: &str) -> bool {
-    let word = prompt.trim_start().split_whitespace().next().unwrap_or("");
+    let word = prompt.split_whitespace().next().unwrap_or("");
     word.strip_prefix('/').is_some_and(|name| !name.is_empty() && !name.contains('/'))
 }
 
