@@ -272,6 +272,30 @@ mod fields {
     }
 
     #[test]
+    fn the_window_is_the_clients_unless_what_is_used_proves_it_wrong() {
+        let sandbox = Sandbox::new();
+        let cell = |id: &str, window: Value| {
+            let extra = json!({"model": {"id": id}, "context_window": window});
+            shows(&sandbox, "tokens", extra).rsplit(' ').nth(1).unwrap().to_string()
+        };
+        let window = |tokens, size: u64| json!({"current_usage": usage(0, 0, tokens, 5), "context_window_size": size});
+        assert_eq!(cell("claude-opus-4-8", window(150_000, 200_000)), "150k/200k");
+        assert_eq!(cell("nobody-knows", window(150_000, 1_000_000)), "150k/1M");
+        assert_eq!(cell("claude-opus-4-8", window(360_236, 200_000)), "360k/1M");
+        assert_eq!(cell("claude-haiku-4-5", json!({"current_usage": usage(0, 0, 150_000, 5)})), "150k/200k");
+        config(&sandbox, json!({"contextCap": 100_000}));
+        assert_eq!(cell("claude-opus-4-8", window(150_000, 200_000)), "150k/100k");
+    }
+
+    #[test]
+    fn sums_over_the_session_are_not_the_context() {
+        let sandbox = Sandbox::new();
+        let mut extra = transcript(&sandbox, &[reply(&sandbox, "m1", 60, usage(12, 345, 79_643, 50))]);
+        extra["context_window"] = json!({"total_input_tokens": 330_050, "context_window_size": 200_000});
+        assert!(shows(&sandbox, "tokens", extra).ends_with("80k/200k (40%)"));
+    }
+
+    #[test]
     fn a_cache_that_is_about_to_expire_says_what_a_cold_turn_costs() {
         let sandbox = Sandbox::new();
         let cell = |in_s: i64, ttl: &str, tokens: Value| {
