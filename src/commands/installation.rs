@@ -246,6 +246,25 @@ mod tests {
     }
 
     #[test]
+    fn the_plugin_and_every_hook_of_the_original_are_known() {
+        let mut user: Value = serde_json::from_str(&settings(&[
+            ("PostToolUse", "node ~/.claude/scripts/hooks/si-tool-archive.js"),
+            ("PostToolUse", "node ~/.claude/scripts/hooks/mine.js"),
+        ]))
+        .unwrap();
+        user["enabledPlugins"] = serde_json::json!({"session-intelligence@session-intelligence": true});
+        let (_dir, env) = env_with(&[("home/.claude/settings.json", &user.to_string())]);
+        let found = Installation::read(&env);
+        assert!(found.plugin);
+        for event in entries::events() {
+            assert_eq!(found.ours(event).count(), 1, "{event}");
+        }
+        let originals: Vec<&str> =
+            found.hooks.iter().filter(|hook| hook.owner == Owner::Original).map(|hook| hook.command.as_str()).collect();
+        assert_eq!(originals, ["node ~/.claude/scripts/hooks/si-tool-archive.js"]);
+    }
+
+    #[test]
     fn settings_that_do_not_parse_are_a_fault_and_no_panic() {
         let (_dir, env) = env_with(&[("home/.claude/settings.json", "{ // mine\n}")]);
         let found = Installation::read(&env);

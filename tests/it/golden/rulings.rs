@@ -49,6 +49,7 @@ pub const RULINGS: &[Ruling] = &[
     ruling("B28", "Paths are made relative to the project before they are compared", "absolute_paths_meet_relative_ones"),
     ruling("B29", "A session id of a wrong type is none", "a_session_id_of_a_wrong_type_is_none"),
     ruling("B30", "History and snapshot hold the transcript's tokens", "history_and_snapshot_hold_what_was_listed_and_the_transcripts_tokens"),
+    ruling("B31", "The report knows every hook, the originals' and the plugin's", "the_plugin_and_every_hook_of_the_original_are_known"),
     ruling("B32", "One count per message id, the last row wins", "rows_of_one_message_count_once_and_the_last_one_wins"),
     ruling("B31", "The status report knows every hook and where it is registered", "hooks_that_are_registered_twice_are_named_with_their_places"),
     ruling("B33", "One JSON object; the directive to the model stands in its block alone", "a_compaction_hands_over_to_the_next_start_of_the_same_session"),
