@@ -15,8 +15,11 @@ pub enum Outcome {
     Skipped(&'static str),
 }
 
+/// A scenario: its name, and what drives the client through it.
+pub type Scenario = (&'static str, fn(&Client) -> Outcome);
+
 /// All scenarios.
-pub const ALL: [(&str, fn(&Client) -> Outcome); 7] = [
+pub const ALL: [Scenario; 7] = [
     ("a_session_from_install_to_uninstall", a_session_from_install_to_uninstall),
     ("guidance_stays_the_same_and_the_task_resumes", compaction::guidance_stays_the_same_and_the_task_resumes),
     ("parallel_calls_and_subagents_are_counted", parallel_calls_and_subagents_are_counted),

@@ -1,5 +1,12 @@
 //! Behaviour through the real binary, and the golden tables.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "tests make files, start programs, read their switches and say how much they ran"
+)]
+
 mod support;
 
 mod archive;

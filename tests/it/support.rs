@@ -217,7 +217,7 @@ impl Sandbox {
             let text = |key: &str| op[key].as_str();
             let place = || self.place(text("base").unwrap_or("cwd"), text("path").unwrap_or("."));
             match text("op").unwrap() {
-                "mkdir" => drop(std::fs::create_dir_all(place()).unwrap()),
+                "mkdir" => std::fs::create_dir_all(place()).unwrap(),
                 "rm" => {
                     let path = place();
                     let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));

@@ -51,7 +51,6 @@ pub const RULINGS: &[Ruling] = &[
     ruling("B30", "History and snapshot hold the transcript's tokens", "history_and_snapshot_hold_what_was_listed_and_the_transcripts_tokens"),
     ruling("B31", "The report knows every hook, the originals' and the plugin's", "the_plugin_and_every_hook_of_the_original_are_known"),
     ruling("B32", "One count per message id, the last row wins", "rows_of_one_message_count_once_and_the_last_one_wins"),
-    ruling("B31", "The status report knows every hook and where it is registered", "hooks_that_are_registered_twice_are_named_with_their_places"),
     ruling("B33", "One JSON object; the directive to the model stands in its block alone", "a_compaction_hands_over_to_the_next_start_of_the_same_session"),
     ruling("B34", "A project with too few usable tokens falls back to all", "a_project_with_too_few_usable_tokens_falls_back_to_all"),
     ruling("B35", "A transcript that was replaced by a longer one is read from its start", "a_transcript_that_was_replaced_or_cut_is_read_from_its_start"),
