@@ -1,5 +1,7 @@
 //! Phase events: a tool call that committed, pushed, or moved a pull request along.
 
+use memchr::memmem;
+
 use crate::client::json::{Object, Raw};
 
 /// What a call did.
@@ -39,14 +41,30 @@ pub fn of_call(tool: &str, input: Option<Raw<'_>>, response: Option<Raw<'_>>) ->
         return Some(phase);
     }
     let response = response?;
-    if let Some(text) = response.str() {
-        return of_output(&text);
+    if response.text().starts_with('"') {
+        return of_string(response);
     }
     let Some(object) = response.object() else {
         // A list of content blocks, or anything else: its JSON text is searched as one line.
         return of_output(response.text());
     };
-    of_operation(&object).or_else(|| of_output(&object.str("stdout")?)).or_else(|| of_output(&object.str("stderr")?))
+    of_operation(&object).or_else(|| ["stdout", "stderr"].iter().find_map(|stream| of_string(object.get(stream)?)))
+}
+
+/// From a JSON string; of a long one only the ends are read, cut at line ends.
+fn of_string(raw: Raw<'_>) -> Option<Phase> {
+    let inner = raw.text().strip_prefix('"')?.strip_suffix('"')?;
+    if inner.len() <= 2 * LOOKED_AT {
+        return of_output(&raw.str()?);
+    }
+    let bytes = inner.as_bytes();
+    // A line end is written `\n`, unless the backslash is itself the second half of an escape.
+    let is_line_end = |at: &usize| bytes[..*at].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 0;
+    let tail_from = bytes.len() - LOOKED_AT;
+    let tail = memmem::find_iter(&bytes[tail_from..], b"\\n").map(|at| tail_from + at).find(is_line_end);
+    let head = memmem::rfind_iter(&bytes[..LOOKED_AT], b"\\n").find(is_line_end);
+    let parts = [tail.map(|at| &inner[at + 2..]), head.map(|at| &inner[..at])];
+    parts.into_iter().flatten().find_map(|part| of_part(&Raw::new(&format!("\"{part}\"")).str()?))
 }
 
 /// From the `gitOperation` that the client adds to the results of git commands: an object with a key per thing done.
@@ -279,6 +297,12 @@ mod tests {
         assert_eq!(call("make", &bash("x", "To github.com:a/b\n   1..2  main -> main")), Some(Phase::Push));
         assert_eq!(call("make", &bash("x\nhttps://github.com/a/b/pull/7", "")), Some(Phase::Pr));
         assert_eq!(call("make", &bash("nothing", "")), None);
+        for filler in ["line\n", "a\\n\n"] {
+            let long = filler.repeat(100_000);
+            assert_eq!(call("make", &bash(&format!("{long}[main 1a2b3c4] x\n"), "")), Some(Phase::Commit));
+            assert_eq!(call("make", &bash(&format!("To github.com:a/b\n{long}"), "")), Some(Phase::Push));
+            assert_eq!(call("make", &bash(&long, "")), None);
+        }
         assert_eq!(call("make", r#"{"stdout":"","gitOperation":{"commit":{"sha":"1a2b3c4"}}}"#), Some(Phase::Commit));
     }
 }
