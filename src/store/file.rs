@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use rustix::fs::OFlags;
+use rustix::fs::{CWD, OFlags, RenameFlags};
 
 const SAFE: i32 = (OFlags::NOFOLLOW.bits() | OFlags::NONBLOCK.bits() | OFlags::CLOEXEC.bits()) as i32;
 
@@ -110,14 +110,25 @@ pub fn parent_dir(path: &Path) -> io::Result<()> {
     }
 }
 
+/// What a replaced file must outlive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outlives {
+    /// This process: for state in the temp folder, which the next boot forgets anyway.
+    Process,
+    /// A crash of the system, as far as the file system sees to it by itself.
+    Crash,
+    /// A loss of power: the bytes are on disk before the name changes.
+    PowerLoss,
+}
+
 /// Replaces `path` by `bytes` in one step, mode 0600. A link at `path` is replaced, never written through.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    replace(path, &[bytes], 0o600, false)
+    replace(path, &[bytes], 0o600, Outlives::Crash)
 }
 
 /// Like [`write_atomic`], the bytes in parts: for what is large and lies about in pieces.
-pub fn write_atomic_parts(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
-    replace(path, parts, 0o600, false)
+pub fn write_atomic_parts(path: &Path, parts: &[&[u8]], outlives: Outlives) -> io::Result<()> {
+    replace(path, parts, 0o600, outlives)
 }
 
 /// Replaces a file that belongs to the user (settings.json, CLAUDE.md): a link stays a link and its target is
@@ -131,7 +142,7 @@ pub fn write_user(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => 0o600,
         Err(error) => return Err(error),
     };
-    replace(&target, &[bytes], mode, true)
+    replace(&target, &[bytes], mode, Outlives::PowerLoss)
 }
 
 /// Follows links at the end of `path` to the name that a write must replace, existing or not.
@@ -146,7 +157,7 @@ fn resolve_links(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many links"))
 }
 
-fn replace(path: &Path, parts: &[&[u8]], mode: u32, sync: bool) -> io::Result<()> {
+fn replace(path: &Path, parts: &[&[u8]], mode: u32, outlives: Outlives) -> io::Result<()> {
     static COUNTER: AtomicU32 = AtomicU32::new(0);
     parent_dir(path)?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
@@ -164,8 +175,10 @@ fn replace(path: &Path, parts: &[&[u8]], mode: u32, sync: bool) -> io::Result<()
         if mode != 0o600 {
             file.set_permissions(fs::Permissions::from_mode(mode))?;
         }
-        if sync {
-            file.sync_all()?;
+        match outlives {
+            Outlives::Process => return swap_in(&temp, path),
+            Outlives::Crash => {}
+            Outlives::PowerLoss => file.sync_all()?,
         }
         fs::rename(&temp, path)
     })();
@@ -173,6 +186,20 @@ fn replace(path: &Path, parts: &[&[u8]], mode: u32, sync: bool) -> io::Result<()
         let _ = fs::remove_file(&temp); // nothing half-written stays behind
     }
     result
+}
+
+/// Puts `temp` in the place of `path`, in one step.
+///
+/// A rename over an existing file makes ext4 put the new one on disk at once, which takes milliseconds. Exchanging the
+/// names does not, and what was there goes under the temporary name.
+fn swap_in(temp: &Path, path: &Path) -> io::Result<()> {
+    let exchanged = fs::symlink_metadata(path).is_ok_and(|there| !there.is_dir())
+        && rustix::fs::renameat_with(CWD, temp, CWD, path, RenameFlags::EXCHANGE).is_ok();
+    if exchanged {
+        let _ = fs::remove_file(temp); // the new content is in place; a leftover is replaced by the next writer
+        return Ok(());
+    }
+    fs::rename(temp, path)
 }
 
 /// Appends whole lines to a private file in one write. A last line that an interrupted writer left open is closed
@@ -334,17 +361,22 @@ mod tests {
         assert!(read_private(&link, 100).unwrap().is_none());
         assert!(append(&link, "x").is_err());
         assert!(lock(&link, Duration::ZERO).is_err());
-        write_atomic(&link, b"ours").unwrap();
-        assert_eq!(fs::read(&victim).unwrap(), b"theirs");
-        assert_eq!(fs::read(&link).unwrap(), b"ours");
-        assert!(!fs::symlink_metadata(&link).unwrap().is_symlink());
+        for outlives in [Outlives::Process, Outlives::Crash] {
+            let _ = fs::remove_file(&link);
+            std::os::unix::fs::symlink(&victim, &link).unwrap();
+            write_atomic_parts(&link, &[b"ou", b"rs"], outlives).unwrap();
+            assert_eq!(fs::read(&victim).unwrap(), b"theirs");
+            assert_eq!(fs::read(&link).unwrap(), b"ours");
+            assert!(!fs::symlink_metadata(&link).unwrap().is_symlink());
+        }
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 
     #[test]
     fn a_fifo_is_not_waited_for() {
         let dir = folder();
         let fifo = dir.path().join("fifo");
-        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        rustix::fs::mknodat(CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
         assert!(read_private(&fifo, 100).unwrap().is_none());
         assert!(append(&fifo, "x").is_err());
     }

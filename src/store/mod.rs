@@ -372,6 +372,10 @@ impl Guard<'_> {
         self.store
     }
 
+    fn outlives(&self, path: &Path) -> file::Outlives {
+        if path.starts_with(&self.store.env.tmp) { file::Outlives::Process } else { file::Outlives::Crash }
+    }
+
     /// Replaces the whole file.
     pub fn write(&self, state: StateFile<'_>, bytes: &[u8]) -> Result<()> {
         self.write_parts(state, &[bytes])
@@ -380,12 +384,14 @@ impl Guard<'_> {
     /// Replaces the whole file, the bytes in parts.
     pub fn write_parts(&self, state: StateFile<'_>, parts: &[&[u8]]) -> Result<()> {
         let path = self.check(state)?;
+        let outlives = self.outlives(&path);
         let written = match (state.owner(), state) {
             (Owner::User, _) => file::write_user(&path, &parts.concat()),
-            (Owner::Si, StateFile::Archived(..) | StateFile::ArchiveIndex(_)) => {
-                path.parent().map_or(Ok(()), file::private_dir).and_then(|()| file::write_atomic_parts(&path, parts))
-            }
-            (Owner::Si, _) => file::write_atomic_parts(&path, parts),
+            (Owner::Si, StateFile::Archived(..) | StateFile::ArchiveIndex(_)) => path
+                .parent()
+                .map_or(Ok(()), file::private_dir)
+                .and_then(|()| file::write_atomic_parts(&path, parts, outlives)),
+            (Owner::Si, _) => file::write_atomic_parts(&path, parts, outlives),
         };
         written.with_context(|| format!("write {}", path.display()))
     }
@@ -428,7 +434,7 @@ impl Guard<'_> {
         let top = *range.end();
         let fold = |pending: u64| -> Result<u64> {
             let new = old.saturating_add(delta).saturating_add(pending).min(top);
-            file::write_atomic(&path, new.to_string().as_bytes())
+            file::write_atomic_parts(&path, &[new.to_string().as_bytes()], self.outlives(&path))
                 .with_context(|| format!("write {}", path.display()))?;
             Ok(new)
         };
