@@ -1,7 +1,7 @@
 //! What Claude Code defines: payloads on stdin, transcripts, usage and prices, project folders, settings.json.
 //! When the client changes, only this room changes.
 
-mod cursor;
+pub(crate) mod cursor;
 pub mod json;
 pub mod json_edit;
 pub mod json_len;

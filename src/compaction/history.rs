@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde_json::{Map, Value};
 
-use crate::client::json::{self, Object, Raw};
+use crate::client::cursor::Cursor;
+use crate::client::json::Raw;
 use crate::store::records::compaction_log::HistoryEntry;
 use crate::store::{Guard, Sid, StateFile, Store};
 
@@ -57,23 +58,27 @@ fn last_lessons(bytes: &[u8]) -> Vec<HistoryEntry> {
 }
 
 fn lesson(line: &[u8]) -> Option<HistoryEntry> {
-    let text = json::decode(line);
-    let entry = Object::parse(&text)?;
-    let number = |key: &str| entry.get(key).and_then(Raw::f64);
-    let words = |key: &str| entry.str(key).map(|text| text.into_owned());
-    Some(HistoryEntry {
-        cwd: words("cwd").unwrap_or_default(),
-        tokens: number("tokens"),
-        cost: number("cost"),
-        regret_count: number("regretCount").unwrap_or_default(),
-        by: words("by"),
-        ..HistoryEntry::default()
-    })
+    let mut entry = HistoryEntry::default();
+    let mut cursor = Cursor::new(line);
+    cursor.object(|cursor, key| {
+        let mut value = || cursor.raw().map(Raw::new);
+        match key {
+            b"cwd" => entry.cwd = value()?.str().unwrap_or_default().into_owned(),
+            b"tokens" => entry.tokens = value()?.f64(),
+            b"cost" => entry.cost = value()?.f64(),
+            b"regretCount" => entry.regret_count = value()?.f64().unwrap_or_default(),
+            b"by" => entry.by = value()?.str().map(|text| text.into_owned()),
+            _ => cursor.skip()?,
+        }
+        Some(())
+    })?;
+    cursor.is_at_end().then_some(entry)
 }
 
-/// When a session was last compacted, epoch milliseconds; the other lines are not parsed.
+/// When a session was last compacted, epoch milliseconds, as far as the end of the file tells; the other lines are not
+/// parsed.
 pub fn last_of(store: Store<'_>, sid: &Sid) -> Option<i64> {
-    let bytes = store.read(StateFile::History)?;
+    let bytes = store.read_end(StateFile::History, END_BYTES)?;
     let named = memchr::memmem::FinderRev::new(sid.as_str());
     let mut lines = named.rfind_iter(&bytes).map(|at| {
         let begin = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |end| end + 1);

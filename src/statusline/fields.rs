@@ -395,14 +395,13 @@ fn worktree(ctx: &Context<'_>) -> Option<Cell> {
 }
 
 fn pull_request(ctx: &Context<'_>) -> Option<Cell> {
-    let told = ctx.given(&["pr"])?;
-    let (number, state) = match told.object() {
-        Some(object) => (object.get("number")?.u64()?, object.str("review_state").and_then(|state| name(&state))),
-        None => (told.u64()?, None),
-    };
-    dim(match state {
-        Some(state) => format!("PR #{number} {}", state.replace('_', " ")),
-        None => format!("PR #{number}"),
+    let told = ctx.given(&["pr"])?.object()?;
+    let number = told.get("number")?.u64()?;
+    // GitLab's merge requests come by the same way and have signs of their own.
+    let label = if told.str("kind").as_deref() == Some("mr") { "MR !" } else { "PR #" };
+    dim(match told.str("review_state").and_then(|state| name(&state)) {
+        Some(state) => format!("{label}{number} {}", state.replace('_', " ")),
+        None => format!("{label}{number}"),
     })
 }
 

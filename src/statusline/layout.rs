@@ -117,7 +117,7 @@ impl Bar {
 pub const BAR: [usize; 3] = [20, 10, 4];
 
 /// How narrow a row may make its bar and its text cells before a cell goes, from comfortable to tight.
-const LEVELS: [(usize, usize); 5] = [(BAR[0], 16), (BAR[1], 16), (BAR[1], 8), (BAR[2], 8), (BAR[2], 4)];
+const LEVELS: [(usize, usize); 4] = [(BAR[0], 16), (BAR[1], 16), (BAR[1], 8), (BAR[2], 8)];
 
 /// A fitted row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -213,5 +213,93 @@ impl Row {
             }
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tokens() -> Cell {
+        let bar = Some(Bar { used: 425_000, cap: 1_000_000, role: Role::Red });
+        Cell { bar, rank: STAYS, ..Cell::new(Role::Red, "425k").and(Role::Dim, "/1M (43%)") }
+    }
+
+    fn cell(text: &str, flex: Flex, rank: u8) -> Cell {
+        Cell { rank, ..Cell::new(Role::Dim, text).flexible(flex) }
+    }
+
+    fn fitted(cells: &[Cell], max: usize) -> String {
+        fit(cells.to_vec(), " · ", Some(max)).render(" · ", false)
+    }
+
+    #[test]
+    fn text_is_shortened_before_a_cell_goes_and_the_least_important_goes_first() {
+        let cells = [
+            tokens(),
+            cell("compact:1hr 22m ago", Flex::Rigid, 60),
+            cell("a task that is long enough", Flex::End, 50),
+            cell("612 tools", Flex::Rigid, 25),
+        ];
+        for (max, row) in [
+            (98, "▰▰▰▰▰▰▰▰▱▱▱▱▱▱▱▱▱▱▱▱ 425k/1M (43%) · compact:1hr 22m ago · a task that is long enough · 612 tools"),
+            (90, "▰▰▰▰▰▰▰▰▱▱▱▱▱▱▱▱▱▱▱▱ 425k/1M (43%) · compact:1hr 22m ago · a task that is l… · 612 tools"),
+            (80, "▰▰▰▰▱▱▱▱▱▱ 425k/1M (43%) · compact:1hr 22m ago · a task that is lon… · 612 tools"),
+            (64, "▰▱▱▱ 425k/1M (43%) · compact:1hr 22m ago · a task… · 612 tools"),
+            (55, "▰▰▰▰▱▱▱▱▱▱ 425k/1M (43%) · compact:1hr 22m ago · a t…"),
+            (50, "▰▱▱▱ 425k/1M (43%) · compact:1hr 22m ago"),
+            (30, "▰▱▱▱ 425k/1M (43%)"),
+            (15, "425k/1M (43%)"),
+            (5, "425k/1M (43%)"),
+        ] {
+            assert_eq!(fitted(&cells, max), row, "{max}");
+        }
+    }
+
+    #[test]
+    fn of_equals_the_right_most_goes_first() {
+        let cells = [cell("left", Flex::Rigid, 5), cell("right", Flex::Rigid, 5)];
+        assert_eq!(fitted(&cells, 9), "left");
+    }
+
+    #[test]
+    fn a_path_keeps_its_last_name_as_long_as_it_fits() {
+        for (max, path) in [
+            (30, "~/work/projects/orchid"),
+            (20, "~/work/projec…/orchid"),
+            (9, "~…/orchid"),
+            (8, "orchid"),
+            (4, "orc…"),
+        ] {
+            assert_eq!(fit_path("~/work/projects/orchid", max), path, "{max}");
+        }
+    }
+
+    #[test]
+    fn a_bar_is_never_fuller_than_the_window_and_never_empty_in_use() {
+        for (used, filled) in
+            [(0, 0), (1, 1), (49_999, 1), (100_000, 2), (999_999, 19), (1_000_000, 20), (u64::MAX, 20)]
+        {
+            assert_eq!(Bar { used, cap: 1_000_000, role: Role::Green }.filled(20), filled, "{used}");
+        }
+        assert_eq!(Bar { used: 5, cap: 0, role: Role::Green }.filled(20), 20);
+    }
+
+    proptest! {
+        #[test]
+        fn a_row_fits_whatever_is_in_it(
+            texts in prop::collection::vec(("[a-z日本🔥é/ ]{0,40}", 0u8..3, 0u8..100, any::<bool>()), 0..8),
+            max in 1usize..160,
+        ) {
+            let flex = [Flex::Rigid, Flex::End, Flex::Path];
+            let cells = texts.iter().map(|(text, kind, rank, glued)| {
+                Cell { glued: *glued, ..cell(text, flex[usize::from(*kind)], *rank) }
+            });
+            let cells: Vec<Cell> = std::iter::once(tokens()).chain(cells).collect();
+            let row = fitted(&cells, max);
+            prop_assert!(row.contains("425k/1M (43%)"));
+            prop_assert!(text::width(&row) <= max.max(text::width("425k/1M (43%)")), "{} > {max}: {row}", text::width(&row));
+        }
     }
 }

@@ -321,6 +321,8 @@ mod fields {
             shows(&sandbox, "effort,worktree,pr", extra),
             "effort:high · wt:orchid-bar · PR #164 changes requested"
         );
+        let merge_request = json!({"pr": {"number": 12, "url": "https://x", "kind": "mr"}});
+        assert_eq!(shows(&sandbox, "pr", merge_request), "MR !12");
         assert_eq!(shows(&sandbox, "effort,worktree,pr", json!({"effort": 5, "pr": {}, "workspace": []})), "claude");
     }
 
