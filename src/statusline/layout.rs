@@ -244,12 +244,12 @@ mod tests {
         ];
         for (max, row) in [
             (98, "▰▰▰▰▰▰▰▰▱▱▱▱▱▱▱▱▱▱▱▱ 425k/1M (43%) · compact:1hr 22m ago · a task that is long enough · 612 tools"),
-            (90, "▰▰▰▰▰▰▰▰▱▱▱▱▱▱▱▱▱▱▱▱ 425k/1M (43%) · compact:1hr 22m ago · a task that is l… · 612 tools"),
+            (90, "▰▰▰▰▰▰▰▰▱▱▱▱▱▱▱▱▱▱▱▱ 425k/1M (43%) · compact:1hr 22m ago · a task that is lon… · 612 tools"),
             (80, "▰▰▰▰▱▱▱▱▱▱ 425k/1M (43%) · compact:1hr 22m ago · a task that is lon… · 612 tools"),
-            (64, "▰▱▱▱ 425k/1M (43%) · compact:1hr 22m ago · a task… · 612 tools"),
-            (55, "▰▰▰▰▱▱▱▱▱▱ 425k/1M (43%) · compact:1hr 22m ago · a t…"),
-            (50, "▰▱▱▱ 425k/1M (43%) · compact:1hr 22m ago"),
-            (30, "▰▱▱▱ 425k/1M (43%)"),
+            (64, "▰▱▱▱ 425k/1M (43%) · compact:1hr 22m ago · a task t… · 612 tools"),
+            (55, "▰▱▱▱ 425k/1M (43%) · compact:1hr 22m ago · a task that…"),
+            (50, "▰▰▰▰▱▱▱▱▱▱ 425k/1M (43%) · compact:1hr 22m ago"),
+            (30, "▰▰▰▰▱▱▱▱▱▱ 425k/1M (43%)"),
             (15, "425k/1M (43%)"),
             (5, "425k/1M (43%)"),
         ] {
@@ -265,13 +265,9 @@ mod tests {
 
     #[test]
     fn a_path_keeps_its_last_name_as_long_as_it_fits() {
-        for (max, path) in [
-            (30, "~/work/projects/orchid"),
-            (20, "~/work/projec…/orchid"),
-            (9, "~…/orchid"),
-            (8, "orchid"),
-            (4, "orc…"),
-        ] {
+        for (max, path) in
+            [(30, "~/work/projects/orchid"), (20, "~/work/proje…/orchid"), (9, "~…/orchid"), (8, "orchid"), (4, "orc…")]
+        {
             assert_eq!(fit_path("~/work/projects/orchid", max), path, "{max}");
         }
     }
