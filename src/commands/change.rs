@@ -11,7 +11,7 @@ use similar::TextDiff;
 use super::Terminal;
 use crate::client::json_edit::Document;
 use crate::config::edit::Target;
-use crate::config::{Config, Effect, docs, tree};
+use crate::config::{Config, Effect, docs, fault, tree};
 use crate::store::{StateFile, Store, file};
 
 /// A file larger than this is nobody's configuration.
@@ -39,6 +39,9 @@ pub fn propose(
     // While a person reads, nobody else is kept waiting.
     let locked = if yes { Some(store.lock(StateFile::Config)?) } else { None };
     let before = current(&path)?;
+    if let Some(why) = before.as_deref().and_then(fault) {
+        bail!("{} does not parse, so it was not touched: {why}", path.display());
+    }
     let shown = match &before {
         Some(bytes) if !bytes.trim_ascii().is_empty() => bytes.as_slice(),
         _ => docs::SEED.as_bytes(),

@@ -75,8 +75,7 @@ fn changed(config: &Config, key: &Key) -> bool {
 fn cell(config: &Config, key: &Key) -> String {
     match (key.value)(config) {
         None => key.spec.unset.unwrap_or("not set").into(),
-        Some(Value::String(value)) if value.is_empty() => "none".into(),
-        Some(Value::String(value)) if value.trim() != value => format!("\"{value}\""),
+        Some(Value::String(value)) if value.is_empty() || value.trim() != value => format!("\"{value}\""),
         Some(Value::String(value)) => value,
         Some(Value::Number(number)) => number.as_f64().map_or_else(|| number.to_string(), human),
         Some(value) => value.to_string(),

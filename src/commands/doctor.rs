@@ -9,14 +9,14 @@ use anyhow::Result;
 use super::Terminal;
 use super::installation::Installation;
 use super::session::{self, SessionArgs};
+use super::set::unknown_fields;
 use crate::client::json::{self, Object};
 use crate::client::settings::entries;
 use crate::client::settings::statusline::Current;
 use crate::client::transcript;
-use crate::config::{Config, docs, edit, tree};
+use crate::config::{Config, docs, tree};
 use crate::env::Env;
 use crate::log::{Level, Log};
-use crate::statusline::fields;
 use crate::store::{StateFile, Store, file};
 use crate::{process, text};
 
@@ -188,20 +188,17 @@ fn configuration(env: &Env, config: &Config) -> Vec<Finding> {
     let check = "configuration";
     let problem = |problem: tree::Problem| {
         let broken = config.broken.as_ref().is_some_and(|broken| broken.path.ends_with(problem.file));
-        let (mark, fix) = match broken {
+        let unreadable = problem.text.starts_with("cannot be read");
+        let (mark, fix) = match broken || unreadable {
+            true if unreadable => (Mark::Bad, format!("make {} a file that you can read", problem.file)),
             true => (Mark::Bad, "put the place right with an editor; si set does not touch the file".into()),
             false => (Mark::Warning, format!("change it with si set or si reset, or edit {}", problem.file)),
         };
         finding(mark, check, format!("{}: {}", problem.file, problem.text), fix)
     };
     let mut all: Vec<Finding> = tree::problems(env).into_iter().map(problem).collect();
-    for name in config.statusline.fields.iter().filter(|name| *name != fields::NEWLINE) {
-        if fields::by_name(name).is_none() {
-            let near = edit::near(name, fields::FIELDS.iter().map(|field| field.name));
-            let text = format!("statusline.fields names {name}, which is no field{near}");
-            all.push(finding(Mark::Warning, check, text, "si statusline --preview shows the fields"));
-        }
-    }
+    let fix = "si statusline --preview shows the fields";
+    all.extend(unknown_fields(&config.statusline.fields).map(|text| finding(Mark::Warning, check, text, fix)));
     if all.is_empty() {
         let path = Store::new(env).path(StateFile::Config).filter(|path| path.is_file());
         all.push(good(check, path.map_or("no file: the defaults hold".into(), |path| path.display().to_string())));

@@ -4,8 +4,8 @@ use anyhow::{Result, bail};
 
 use super::Terminal;
 use super::get::shown;
-use crate::config::edit::{Target, did_you_mean};
-use crate::config::{Config, Effect, KEYS, Key, SECTIONS, tree};
+use crate::config::edit::{Target, not_known};
+use crate::config::{Config, Effect, KEYS, Key, SECTIONS, docs, tree};
 
 /// Arguments of `si explain`.
 #[derive(Debug, clap::Args)]
@@ -28,7 +28,7 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     let target = Target::find(typed);
     match (target.key, target.keys().as_slice()) {
         (Some(key), _) => describe(terminal, key),
-        (None, []) => bail!("{typed} is not a known key{}", did_you_mean(typed)),
+        (None, []) => bail!("{}", not_known(typed)),
         (None, keys) => keys.iter().try_for_each(|key| line(terminal, key)),
     }
 }
@@ -50,7 +50,7 @@ fn describe(terminal: &mut Terminal<'_>, key: &Key) -> Result<()> {
     row("default", &shown(&Config::built_in(), key))?;
     row("takes", &key.accepted())?;
     for var in key.spec.vars {
-        row("variable", var.name)?;
+        row("variable", &format!("{}{}", var.name, docs::form(var.accepts)))?;
     }
     row("holds", effect)?;
     let example = key.accepted();

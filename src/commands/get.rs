@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::Terminal;
 use crate::client::json_edit::Document;
-use crate::config::edit::{Target, did_you_mean};
+use crate::config::edit::{Target, not_known};
 use crate::config::{Config, Key, tree};
 use crate::store::{StateFile, Store};
 
@@ -30,7 +30,7 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     match tree::get(&tree::tree(terminal.env, &config), &target.path()) {
         Some(Value::String(text)) => writeln!(terminal.out, "{text}")?,
         Some(value) => writeln!(terminal.out, "{}", serde_json::to_string_pretty(value)?)?,
-        None => bail!("{} is not a known key{}", args.key, did_you_mean(&args.key)),
+        None => bail!("{}", not_known(&args.key)),
     }
     Ok(())
 }

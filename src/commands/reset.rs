@@ -6,7 +6,7 @@ use super::Terminal;
 use super::change::{Outcome, conclude, propose};
 use super::set::are;
 use crate::config::KEYS;
-use crate::config::edit::{Target, did_you_mean};
+use crate::config::edit::{Target, not_known};
 
 /// Arguments of `si reset`.
 #[derive(Debug, clap::Args)]
@@ -40,7 +40,7 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
             }
         }
         match &absent {
-            Some(path) => bail!("{path} is not a known key, and the file does not hold it{}", did_you_mean(path)),
+            Some(path) => bail!("{}", not_known(path)),
             None => Ok(()),
         }
     })?;

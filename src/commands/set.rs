@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::change::{Outcome, conclude, propose};
 use super::{Terminal, Usage};
-use crate::config::edit::{Target, did_you_mean};
+use crate::config::edit::{Target, did_you_mean, near};
+use crate::statusline::fields;
 
 /// Arguments of `si set`.
 #[derive(Debug, clap::Args)]
@@ -27,6 +28,13 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
         let path = target.path();
         terminal.remark(format!("note: {path} is not a known key, so nothing reads it{}", did_you_mean(&path)))?;
     }
+    let fields = changes.iter().filter(|change| change.target.key.is_some_and(|key| key.path == "statusline.fields"));
+    for json in fields.filter_map(|change| change.json.as_deref()) {
+        let names: Vec<String> = serde_json::from_str(json).unwrap_or_default();
+        for text in unknown_fields(&names) {
+            terminal.remark(format!("note: {text}"))?;
+        }
+    }
     let outcome = propose(terminal, yes, |document| {
         for change in &changes {
             match &change.json {
@@ -43,6 +51,15 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
         writeln!(terminal.out, "Nothing to change: {} already set so.", are(&names))?;
     }
     conclude(terminal, outcome, &targets)
+}
+
+/// A sentence for each name that is no field of the status line.
+pub fn unknown_fields(names: &[String]) -> impl Iterator<Item = String> {
+    let unknown = names.iter().filter(|name| *name != fields::NEWLINE && fields::by_name(name).is_none());
+    unknown.map(|name| {
+        let near = near(name, fields::FIELDS.iter().map(|field| field.name));
+        format!("statusline.fields names {name}, which is no field{near}")
+    })
 }
 
 /// Names as the subject of a sentence, with its verb.

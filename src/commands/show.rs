@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 
 use super::Terminal;
-use crate::config::edit::{Target, did_you_mean};
+use crate::config::edit::{Target, not_known};
 use crate::config::{Config, tree};
 
 /// Arguments of `si show`.
@@ -23,7 +23,7 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
             let path = Target::find(typed).path();
             match tree::get(&tree, &path) {
                 Some(part) => part,
-                None => bail!("{typed} is not a known key{}", did_you_mean(typed)),
+                None => bail!("{}", not_known(typed)),
             }
         }
     };

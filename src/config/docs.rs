@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::table::{Accepts, Key, Kind};
+use super::values::range;
 use super::{Config, KEYS, PRESETS, SECTIONS, human};
 
 /// What a new configuration file holds: nothing but the name of its schema.
@@ -91,8 +92,8 @@ pub fn page() -> String {
 fn accepts(key: &Key) -> String {
     match key.spec.kind {
         Kind::Switch => "true, false".into(),
-        Kind::Count(min, max) => format!("{} to {}", human(min as f64), human(max as f64)),
-        Kind::Number(min, max) => format!("{} to {}", human(min), human(max)),
+        Kind::Count(min, max) => range(min as f64, max as f64),
+        Kind::Number(min, max) => range(min, max),
         Kind::Text => "text".into(),
         Kind::Word(words) => words.iter().copied().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", "),
         Kind::List => "list of texts".into(),
@@ -111,19 +112,21 @@ fn default_text(key: &Key) -> String {
 }
 
 fn variables(key: &Key) -> String {
-    let all = key.spec.vars.iter().map(|var| {
-        let form = match var.accepts {
-            Accepts::Value => "",
-            Accepts::Commas => " (with commas)",
-            Accepts::Preset => " (a preset)",
-            Accepts::ZeroOne => " (0, 1)",
-            Accepts::Zero => " (0: off)",
-            Accepts::One => " (1: on)",
-            Accepts::TurnsOff | Accepts::AnythingTurnsOff => " (set: off)",
-        };
-        format!("`{}`{form}", var.name)
-    });
+    let all = key.spec.vars.iter().map(|var| format!("`{}`{}", var.name, form(var.accepts)));
     all.collect::<Vec<_>>().join("<br>")
+}
+
+/// What a variable may hold, to stand behind its name; nothing where that is a value of its key.
+pub fn form(accepts: Accepts) -> &'static str {
+    match accepts {
+        Accepts::Value => "",
+        Accepts::Commas => " (with commas)",
+        Accepts::Preset => " (a preset)",
+        Accepts::ZeroOne => " (0, 1)",
+        Accepts::Zero => " (0: off)",
+        Accepts::One => " (1: on)",
+        Accepts::TurnsOff | Accepts::AnythingTurnsOff => " (set: off)",
+    }
 }
 
 /// The JSON schema of `session-intelligence.json`.

@@ -118,6 +118,14 @@ fn in_project(typed: &str) -> Option<Target> {
     }
 }
 
+/// One sentence about a key that is not known.
+pub fn not_known(typed: &str) -> String {
+    match typed.trim() {
+        "" => "an empty text is no key".into(),
+        typed => format!("{typed} is not a known key{}", did_you_mean(typed)),
+    }
+}
+
 /// `; did you mean compact.threshold?`, or nothing: ends a sentence about a key that is not known.
 pub fn did_you_mean(typed: &str) -> String {
     let near = near(typed, KEYS.iter().map(|key| key.path));

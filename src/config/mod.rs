@@ -248,6 +248,11 @@ fn row(path: &str) -> usize {
     KEYS.iter().position(|key| key.path == path).unwrap_or(usize::MAX)
 }
 
+/// Why a configuration file counts as absent, where it does: in one sentence, with line and column.
+pub fn fault(bytes: &[u8]) -> Option<String> {
+    parse(bytes, &String::from_utf8_lossy(bytes)).err()
+}
+
 /// Reads a configuration file; nothing but white space counts as `{}`.
 fn parse<'t>(bytes: &[u8], text: &'t str) -> Result<Object<'t>, String> {
     if text.trim().is_empty() {

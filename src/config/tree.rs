@@ -92,8 +92,18 @@ pub struct Problem {
 pub fn problems(env: &Env) -> Vec<Problem> {
     let mut all = Vec::new();
     for ((state, section), file) in FILES.into_iter().zip(["statusline-intel.json", "session-intelligence.json"]) {
-        let Some(text) = read(env, state) else { continue };
+        let store = Store::new(env);
         let mut say = |text: String| all.push(Problem { file, text });
+        let Some(bytes) = store.read(state) else {
+            if store.path(state).is_some_and(|path| path.exists()) {
+                say("cannot be read, and so counts as absent: it is no readable file of at most 4 MB".into());
+            }
+            continue;
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        if let std::borrow::Cow::Owned(_) = text {
+            say("holds bytes that are not UTF-8, so si set cannot change it".into());
+        }
         match parse(text.as_bytes(), &text) {
             Err(why) => say(format!("does not parse, and so counts as absent: {why}")),
             Ok(object) => check(&object, section, &mut say),

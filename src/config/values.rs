@@ -82,12 +82,10 @@ impl Key {
         match self.spec.kind {
             Kind::Switch => format!("true or false, for example {}", self.default_value() != Some(true.into())),
             Kind::Count(min, max) => {
-                let example = self.example(min as f64, max as f64);
-                format!("a whole number from {} to {}, for example {example}", human(min as f64), human(max as f64))
+                let (min, max) = (min as f64, max as f64);
+                format!("a whole number {}, for example {}", range(min, max), self.example(min, max))
             }
-            Kind::Number(min, max) => {
-                format!("a number from {} to {}, for example {}", human(min), human(max), self.example(min, max))
-            }
+            Kind::Number(min, max) => format!("a number {}, for example {}", range(min, max), self.example(min, max)),
             Kind::Text => r#"a text, for example "two words""#.into(),
             Kind::Word(words) => {
                 let words: Vec<&str> = words.iter().copied().filter(|word| !word.is_empty()).collect();
@@ -106,6 +104,11 @@ impl Key {
         let default = self.default_value().and_then(|value| value.as_f64());
         human(default.unwrap_or(200_000.0).clamp(min, max))
     }
+}
+
+/// `from 1 to 5`; an end that only keeps nonsense out is not worth a word.
+pub(super) fn range(min: f64, max: f64) -> String {
+    if max >= 1e9 { format!("from {} up", human(min)) } else { format!("from {} to {}", human(min), human(max)) }
 }
 
 /// Reads a value for a key that is not in the table: JSON, or a number as a person writes it, else a text.

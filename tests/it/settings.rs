@@ -127,7 +127,8 @@ fn a_file_that_does_not_parse_is_never_touched() {
     for (text, at) in [
         ("{\"compact\": {},}", "line 1, column 16"),
         ("// mine\n{}", "line 1, column 1"),
-        ("[1]", ""),
+        ("[1]", "something else than one JSON object"),
+        ("\u{feff}{}", "byte order mark"),
         ("{\"a\": tru", "line 1"),
     ] {
         let sandbox = sandbox(text);
@@ -136,14 +137,13 @@ fn a_file_that_does_not_parse_is_never_touched() {
             [&["set", "compact.threshold", "5", "--yes"][..], &["reset", "all", "--yes"], &["migrate", "--yes"]]
         {
             let output = si(&sandbox, words);
-            let nothing_to_do = text == "[1]" && words[0] == "reset";
-            assert_eq!(output.code, i32::from(!nothing_to_do), "{words:?} on {text}: {output}");
+            assert_eq!(output.code, 1, "{words:?} on {text}: {output}");
             assert!(output.stderr.contains(at), "{words:?} on {text}: {output}");
             assert_eq!(config(&sandbox), text);
         }
         let show = si(&sandbox, &["show"]);
         assert_eq!(show.code, 0);
-        assert!(show.stderr.contains("does not parse") || text == "[1]", "{show}");
+        assert!(show.stderr.contains("does not parse"), "{show}");
         let doctor = si(&sandbox, &["doctor"]);
         assert!(doctor.stdout.contains("FAIL  configuration"), "{doctor}");
     }
@@ -363,4 +363,29 @@ fn a_hook_that_is_turned_off_does_nothing_at_all() {
     let left: Vec<_> =
         std::fs::read_dir(sandbox.home.join(".claude")).unwrap().flatten().map(|e| e.file_name()).collect();
     assert_eq!(left, ["session-intelligence.json"]);
+}
+
+#[test]
+fn what_is_no_file_to_edit_is_left_alone_and_doctor_says_so() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.home.join(FILE);
+    std::fs::create_dir(&path).unwrap();
+    let set = si(&sandbox, &["set", "compact.threshold", "5", "--yes"]);
+    assert!(set.code == 1 && set.stderr.contains("no regular file"), "{set}");
+    assert!(si(&sandbox, &["doctor"]).stdout.contains("session-intelligence.json: cannot be read"));
+    std::fs::remove_dir(&path).unwrap();
+    sandbox.write(&path, b"{\"compact\":{\"threshold\":7},\"a\":\"\xff\"}");
+    assert_eq!(si(&sandbox, &["get", "compact.threshold"]).stdout, "7\n");
+    let set = si(&sandbox, &["set", "compact.threshold", "5", "--yes"]);
+    assert!(set.code == 1 && set.stderr.contains("not UTF-8"), "{set}");
+    assert!(si(&sandbox, &["doctor"]).stdout.contains("holds bytes that are not UTF-8"));
+}
+
+#[test]
+fn a_field_that_does_not_exist_is_named_when_it_is_set() {
+    let output = si(&Sandbox::new(), &["set", "statusline.fields", "tokens,newline,brunch"]);
+    assert!(
+        output.stderr.contains("statusline.fields names brunch, which is no field; did you mean branch?"),
+        "{output}"
+    );
 }
