@@ -72,8 +72,12 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
         Ok(())
     };
     let mut changed = settings::change(env, store, &mut work)?.changed();
-    if let Some(config) = config.filter(Edit::changed) {
-        store.write(StateFile::Config, &config.after)?;
+    if config.is_some_and(|config| config.changed()) {
+        let guard = store.lock(StateFile::Config)?;
+        // Read again under the lock: another command may have changed it since.
+        if let Some(config) = plan_config(env, store, args)? {
+            guard.write(StateFile::Config, &config.after)?;
+        }
         changed = true;
     }
     for command in commands.iter().filter(|command| command.changed()) {

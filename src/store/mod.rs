@@ -203,8 +203,9 @@ impl StateFile<'_> {
             other => {
                 let path = other.path(env)?;
                 match path.strip_prefix(&env.tmp) {
-                    Ok(inside) => format!("{}.lock", inside.display()),
-                    Err(_) => lock_name(&path),
+                    // A configuration folder below the temp folder is no place for lock files either.
+                    Ok(inside) if inside.components().count() == 1 => format!("{}.lock", inside.display()),
+                    _ => lock_name(&path),
                 }
             }
         };

@@ -1,5 +1,7 @@
 //! Into Claude Code and out again: `si install`, `si uninstall`, the plugin's hooks, the scripts around them.
 
+#![allow(clippy::disallowed_methods, reason = "tests start programs and make files")]
+
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
