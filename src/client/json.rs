@@ -90,6 +90,13 @@ impl<'a> Raw<'a> {
         self.f64().filter(|number| (0.0..9.0e15).contains(number)).map(|number| number as u64)
     }
 
+    /// A number from 0 up to `most`, also one that was written as text; one outside is nonsense and counts as absent.
+    pub fn amount(self, most: f64) -> Option<f64> {
+        let number = self.f64().or_else(|| Raw::new(&self.str()?).f64())?;
+        // Adding zero makes a negative zero a plain one.
+        (0.0..=most).contains(&number).then_some(number + 0.0)
+    }
+
     /// A truth value.
     pub fn bool(self) -> Option<bool> {
         self.0.parse().ok()

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::cursor::Cursor;
 use super::json::{self, Object, Raw};
 use super::transcript::Boundary;
-use super::usage::Usage;
+use super::usage::{self, Usage};
 use crate::env::parse_iso;
 
 /// The model of replies that the client makes up itself.
@@ -109,25 +109,27 @@ fn message<'a>(cursor: &mut Cursor<'a>) -> Option<(Option<Cow<'a, str>>, Option<
 }
 
 fn usage_object(cursor: &mut Cursor<'_>) -> Option<Usage> {
+    // A figure beyond all sense is left to the patient reading.
+    let tokens = |cursor: &mut Cursor<'_>| cursor.count().filter(|&tokens| tokens <= usage::MAX_TOKENS);
     let (mut usage, mut writes, mut lifetimes) = (Usage::default(), 0, (0, 0));
     cursor.peek_object()?;
     cursor.object(|cursor, key| {
         match key {
-            b"input_tokens" => usage.input = cursor.count()?,
-            b"output_tokens" => usage.output = cursor.count()?,
-            b"cache_creation_input_tokens" => writes = cursor.count()?,
-            b"cache_read_input_tokens" => usage.cache_read = cursor.count()?,
+            b"input_tokens" => usage.input = tokens(cursor)?,
+            b"output_tokens" => usage.output = tokens(cursor)?,
+            b"cache_creation_input_tokens" => writes = tokens(cursor)?,
+            b"cache_read_input_tokens" => usage.cache_read = tokens(cursor)?,
             b"cache_creation" => cursor.object(|cursor, key| {
                 match key {
-                    b"ephemeral_5m_input_tokens" => lifetimes.0 = cursor.count()?,
-                    b"ephemeral_1h_input_tokens" => lifetimes.1 = cursor.count()?,
+                    b"ephemeral_5m_input_tokens" => lifetimes.0 = tokens(cursor)?,
+                    b"ephemeral_1h_input_tokens" => lifetimes.1 = tokens(cursor)?,
                     _ => cursor.skip()?,
                 }
                 Some(())
             })?,
             b"output_tokens_details" => cursor.object(|cursor, key| {
                 match key {
-                    b"thinking_tokens" => usage.thinking = Some(cursor.count()?),
+                    b"thinking_tokens" => usage.thinking = Some(tokens(cursor)?),
                     _ => cursor.skip()?,
                 }
                 Some(())
@@ -167,7 +169,7 @@ fn used(usage: Usage, model: Cow<'_, str>) -> Says<'_> {
 
 fn boundary(metadata: Option<Object<'_>>, at_ms: Option<i64>) -> Boundary {
     let metadata = metadata.unwrap_or_default();
-    let tokens = |key: &str| metadata.get(key).and_then(Raw::u64);
+    let tokens = |key: &str| metadata.get(key).and_then(usage::count);
     Boundary {
         at_ms,
         pre_tokens: tokens("preTokens"),
@@ -180,7 +182,7 @@ fn boundary(metadata: Option<Object<'_>>, at_ms: Option<i64>) -> Boundary {
 pub(crate) fn moment(raw: Raw<'_>) -> Option<i64> {
     match raw.str() {
         Some(text) => parse_iso(&text),
-        None => raw.f64().map(|ms| ms as i64),
+        None => raw.amount(1.0e15).map(|ms| ms as i64),
     }
 }
 
@@ -211,6 +213,7 @@ mod tests {
             (r#""isSidechain":false"#, r#""isSidechain":"no""#),
             (r#""text":""#, "\"text\":\"\\ud83d \u{fc}"),
             (r#""speed":"standard""#, r#""speed":"standard","input_tokens":12"#),
+            (r#""output_tokens":50"#, r#""output_tokens":18446744073709551615"#),
             (r#""sessionId":"s1""#, r#""sessionId":"s\u0031""#),
         ] {
             assert!(USUAL.contains(from), "{from}");

@@ -79,9 +79,12 @@ impl Usage {
     }
 }
 
-/// A token count: a non-negative number, also one that was written as text.
+/// More tokens than any window or message will hold: what is above is nonsense.
+pub(crate) const MAX_TOKENS: u64 = 1_000_000_000;
+
+/// A token count: a non-negative number of sane size, also one that was written as text.
 pub(crate) fn count(raw: Raw<'_>) -> Option<u64> {
-    raw.u64().or_else(|| Raw::new(&raw.str()?).u64())
+    raw.u64().or_else(|| Raw::new(&raw.str()?).u64()).filter(|&tokens| tokens <= MAX_TOKENS)
 }
 
 #[cfg(test)]
@@ -106,7 +109,9 @@ mod tests {
 
     #[test]
     fn wrong_types_count_as_nothing_and_harm_no_neighbour() {
-        let usage = parse(r#"{"input_tokens":[1],"output_tokens":"250","cache_read_input_tokens":-3,"x":1}"#);
+        let usage = parse(
+            r#"{"input_tokens":[1],"output_tokens":"250","cache_read_input_tokens":-3,"cache_creation_input_tokens":1e14,"x":1}"#,
+        );
         assert_eq!(usage, Usage { output: 250, ..Usage::default() });
         assert!(usage.is_empty());
         assert_eq!(usage.hit_ratio(), None);

@@ -259,7 +259,23 @@ pub fn task_line(written: &str) -> Option<String> {
 
 /// The issue that a session is about: from the branch, else from the task. With the `#`.
 pub fn issue(branch: Option<&str>, task: &str) -> Option<String> {
-    branch.and_then(issue_from_ref).or_else(|| hash_number(task))
+    branch.and_then(issue_from_ref).or_else(|| issue_of_task(task))
+}
+
+/// The issue that a task names: its `issue:` line before any other `#123`. With the `#`.
+pub fn issue_of_task(task: &str) -> Option<String> {
+    let value = |line: &str| {
+        // `- **Issue:** #12` is such a line too.
+        let line: String = line.chars().filter(|&c| c != '*').collect();
+        let (key, value) = line.trim_start_matches(['-', ' ', '\t']).split_once(':')?;
+        key.trim().eq_ignore_ascii_case("issue").then(|| value.trim().to_string())
+    };
+    let of_line = |line: &str| {
+        let value = value(line)?;
+        let bare = !value.is_empty() && value.len() <= 6 && value.bytes().all(|byte| byte.is_ascii_digit());
+        if bare { Some(format!("#{value}")) } else { issue_from_ref(&value) }
+    };
+    task.lines().find_map(of_line).or_else(|| hash_number(task))
 }
 
 /// An issue number in the name of a branch: `#123`, or 2 to 6 digits between `/`, `-`, `_` or the ends that are no part
@@ -336,6 +352,15 @@ mod tests {
         }
         assert_eq!(issue(Some("v2"), "a 2024 plan"), None);
         assert_eq!(issue(Some("main"), "type: fix\nissue: #7").as_deref(), Some("#7"));
+        for (task, want) in [
+            ("type: fix — see #3\nIssue: #164", Some("#164")),
+            ("type: fix\n- **Issue:** 164", Some("#164")),
+            ("type: fix\nissue: GH-164", Some("#164")),
+            ("type: fix #12\nissue: none", Some("#12")),
+            ("type: fix\nissues: 164", None),
+        ] {
+            assert_eq!(issue_of_task(task).as_deref(), want, "{task}");
+        }
     }
 
     #[test]

@@ -121,6 +121,14 @@ fn read(env: &Env, state: StateFile<'_>) -> Option<String> {
 
 fn check(object: &Object<'_>, section: &str, say: &mut dyn FnMut(String)) {
     walk(object, section, &mut |path, raw| {
+        let above = format!("{path}.");
+        if KEYS.iter().any(|key| key.path.starts_with(&above)) {
+            if !raw.is_null() {
+                let shown: String = raw.text().chars().take(40).collect();
+                say(format!("{path} is {shown}, and so none of its keys is set; it takes a JSON object of keys"));
+            }
+            return;
+        }
         let Some(key) = super::key(path) else {
             say(format!("{path} is not a known key{}", super::edit::did_you_mean(path)));
             return;

@@ -12,7 +12,7 @@ use crate::client::json::{Object, Raw};
 use crate::client::payload::{Payload, env_session_id};
 use crate::client::totals::{self, Session, Totals};
 use crate::client::transcript::{self, Tail};
-use crate::client::usage::Usage;
+use crate::client::usage::{self, Usage};
 use crate::client::{pricing, project, thinking};
 use crate::compaction::{history, session_context};
 use crate::config::Config;
@@ -22,6 +22,10 @@ use crate::memory::pins;
 use crate::store::{Sid, StateFile, Store};
 use crate::watch::zones::{self, Limits, Zone};
 use crate::watch::{budget, shape};
+
+/// More dollars than any session costs, and more milliseconds than any lasts (ten years): what is above is nonsense.
+const MAX_COST: f64 = 1.0e6;
+const MAX_SESSION_MS: f64 = 3.2e11;
 
 /// The size of the context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +68,8 @@ pub struct Deploy {
 pub struct Task {
     /// In one line.
     pub text: String,
+    /// The issue that it names, with the `#`.
+    pub issue: Option<String>,
     /// Whether it was written long ago.
     pub stale: bool,
 }
@@ -239,7 +245,7 @@ impl<'a> Context<'a> {
 
     /// The client's context window, if it tells one.
     pub fn client_window(&self) -> Option<u64> {
-        self.given(&["context_window", "context_window_size"]).and_then(Raw::u64).filter(|&size| size > 0)
+        self.given(&["context_window", "context_window_size"]).and_then(usage::count).filter(|&size| size > 0)
     }
 
     /// Tokens that count as a full window.
@@ -307,7 +313,7 @@ impl<'a> Context<'a> {
             Some(totals) => (self.price(&totals.session), "transcript"),
             None => {
                 let cost = ["cost", "total_cost_usd"];
-                let cost = self.given(&cost).or_else(|| self.given(&cost[1..])).and_then(Raw::f64);
+                let cost = self.given(&cost).or_else(|| self.given(&cost[1..])).and_then(|raw| raw.amount(MAX_COST));
                 (Money { cost, saved: None }, "stdin")
             }
         };
@@ -355,7 +361,7 @@ impl<'a> Context<'a> {
     pub fn session_ms(&self) -> Option<f64> {
         let find = || {
             let path = ["cost", "total_duration_ms"];
-            let told = self.given(&path).or_else(|| self.given(&path[1..])).and_then(Raw::f64);
+            let told = self.given(&path).or_else(|| self.given(&path[1..])).and_then(|raw| raw.amount(MAX_SESSION_MS));
             if let Some(ms) = told.filter(|&ms| ms > 0.0) {
                 return (Some(ms), "stdin");
             }
@@ -421,10 +427,12 @@ impl<'a> Context<'a> {
             {
                 let hours = notes.modified_ms.map_or(0.0, |at| self.age_ms(at) as f64 / 3_600_000.0);
                 let stale = hours >= self.config.statusline.task_stale_hours;
-                return (Some(Task { text, stale }), "session-context.md");
+                let issue = session_context::issue_of_task(&notes.current_task);
+                return (Some(Task { text, issue, stale }), "session-context.md");
             }
             let commit = self.head().and_then(|head| git::last_commit(self.env, head));
-            (commit.map(|commit| Task { text: commit.subject, stale: false }), "last commit")
+            let task = |text: String| Task { issue: session_context::issue_of_task(&text), text, stale: false };
+            (commit.map(|commit| task(commit.subject)), "last commit")
         };
         self.find(&self.sources.task, find).as_ref()
     }

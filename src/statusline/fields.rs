@@ -6,9 +6,10 @@ use super::context::{Context, Money};
 use super::emoji;
 use super::health;
 use super::layout::{Bar, Cell, Flex, STAYS};
+use super::quota;
 use super::style::Role;
 use crate::client::json::Raw;
-use crate::client::pricing;
+use crate::client::{pricing, usage};
 use crate::compaction::session_context;
 use crate::text;
 
@@ -157,7 +158,7 @@ fn diffstat(ctx: &Context<'_>) -> Option<Cell> {
 
 fn issue(ctx: &Context<'_>) -> Option<Cell> {
     let of_branch = || session_context::issue_from_ref(&ctx.head()?.name);
-    let of_task = || session_context::issue_from_ref(&ctx.task()?.text);
+    let of_task = || ctx.task()?.issue.clone();
     dim(of_branch().or_else(of_task)?)
 }
 
@@ -317,9 +318,9 @@ fn task(ctx: &Context<'_>) -> Option<Cell> {
     let max = ctx.config.statusline.max_task_length;
     let text = outside(&task.text)?;
     let shown = if task.stale {
-        format!("{}{STALE}", text::cut(&text, max.saturating_sub(STALE.len())))
+        format!("{}{STALE}", text::fit(&text, max.saturating_sub(STALE.len())))
     } else {
-        text::cut(&text, max).into_owned()
+        text::fit(&text, max).into_owned()
     };
     Some(Cell::new(Role::Dim, shown).flexible(Flex::End))
 }
@@ -350,7 +351,7 @@ fn glued(emoji: &str) -> Option<Cell> {
 
 fn cache_ttl(ctx: &Context<'_>) -> Option<Cell> {
     let cache = ctx.given(&["prompt_cache"])?.object()?;
-    let expires_ms = cache.get("expires_at").and_then(Raw::f64)? * 1000.0;
+    let expires_ms = quota::moment(&cache.get("expires_at").and_then(Raw::value)?)? as f64;
     let lifetime = cache.str("ttl");
     let left_ms = expires_ms - ctx.env.now_ms as f64;
     let warning_ms = lifetime.as_deref().and_then(lifetime_ms).unwrap_or(0.0) / 4.0;
@@ -361,8 +362,8 @@ fn cache_ttl(ctx: &Context<'_>) -> Option<Cell> {
     let prices = pricing::lookup(&ctx.model_id()).prices.with(&ctx.config.statusline.prices);
     let one_hour = lifetime.as_deref().is_some_and(|text| text.ends_with('h'));
     let price = if one_hour { prices.cache_write_1h } else { prices.cache_write_5m };
-    let tokens = cache.get("recache_tokens_if_cold").and_then(Raw::f64).filter(|&tokens| tokens > 0.0);
-    let price = tokens.map(|tokens| text::money(tokens * price / 1e6));
+    let tokens = cache.get("recache_tokens_if_cold").and_then(usage::count).filter(|&tokens| tokens > 0);
+    let price = tokens.map(|tokens| text::money(tokens as f64 * price / 1e6));
     let left = (!cold).then(|| format!("ttl:{}", text::duration(left_ms)));
     match (left, price) {
         (Some(left), Some(price)) => dim(format!("{left} cold:{price}")),
@@ -396,7 +397,7 @@ fn worktree(ctx: &Context<'_>) -> Option<Cell> {
 
 fn pull_request(ctx: &Context<'_>) -> Option<Cell> {
     let told = ctx.given(&["pr"])?.object()?;
-    let number = told.get("number")?.u64()?;
+    let number = told.get("number").and_then(usage::count).filter(|&number| number > 0)?;
     // GitLab's merge requests come by the same way and have signs of their own.
     let label = if told.str("kind").as_deref() == Some("mr") { "MR !" } else { "PR #" };
     dim(match told.str("review_state").and_then(|state| name(&state)) {

@@ -99,7 +99,7 @@ fn fill(ctx: &Context<'_>, tokens: u64, limits: Limits) {
     set(&sources.head, Some(head));
     let tree = WorkTree { dirty: Some(3), added: Some(235), deleted: Some(16), ahead: Some(2), behind: Some(1) };
     set(&sources.work_tree, Some(tree));
-    set(&sources.task, Some(Task { text: "feat — statusline v2".into(), stale: false }));
+    set(&sources.task, Some(Task { text: "feat — statusline v2".into(), issue: None, stale: false }));
     set(&sources.deploy, Some(Deploy { target: "gateway".into(), age_ms: 5 * MINUTE_MS }));
     set(&sources.pins, Some(3));
 }

@@ -26,6 +26,10 @@ const LOCK_MS: i64 = 30_000;
 const FIRST_WAIT_MS: i64 = 5 * 60_000;
 const MAX_WAIT_MS: i64 = 40 * 60_000;
 const HOUR_MS: i64 = 3_600_000;
+/// A quota can be overdrawn, but not by this much: what is above is nonsense.
+const MAX_PERCENT: f64 = 1000.0;
+/// No quota starts anew later than this; a time beyond it is nonsense.
+const MAX_SPAN_MS: i64 = 32 * 24 * HOUR_MS;
 
 const URL: &str = "https://api.anthropic.com/api/oauth/usage";
 const KEYCHAIN_ITEM: &str = "Claude Code-credentials";
@@ -54,9 +58,9 @@ impl Quota {
         let limits = payload.get("rate_limits")?.object()?;
         let window = |name: &str| {
             let window = limits.get(name)?.object()?;
-            let percent = window.get("used_percentage").and_then(Raw::f64)?;
+            let percent = window.get("used_percentage")?.amount(MAX_PERCENT)?;
             let resets = window.get("resets_at").and_then(Raw::value);
-            Window { percent, resets_ms: resets.as_ref().and_then(moment) }.unless_over(now_ms)
+            Window { percent, resets_ms: resets.as_ref().and_then(moment) }.sane(now_ms)
         };
         Some(Quota { block: window("five_hour"), week: window("seven_day") })
     }
@@ -66,8 +70,9 @@ impl Quota {
         let figures = &answer.cache.figures;
         let age_ms = now_ms.saturating_sub(answer.cache.fetched_at.unwrap_or(answer.written_ms));
         let window = |percent: Option<f64>, resets: &Value, span_ms: i64| {
-            let window = Window { percent: percent?, resets_ms: moment(resets) };
-            window.unless_over(now_ms).filter(|window| window.resets_ms.is_some() || age_ms < span_ms)
+            let percent = percent.filter(|percent| (0.0..=MAX_PERCENT).contains(percent))?;
+            let window = Window { percent, resets_ms: moment(resets) };
+            window.sane(now_ms).filter(|window| window.resets_ms.is_some() || age_ms < span_ms)
         };
         Quota {
             block: window(figures.session_usage, &figures.session_reset_at, 5 * HOUR_MS),
@@ -77,9 +82,10 @@ impl Quota {
 }
 
 impl Window {
-    /// A figure from before its reset says nothing about now.
-    fn unless_over(self, now_ms: i64) -> Option<Window> {
-        Some(self).filter(|window| window.resets_ms.is_none_or(|at| at > now_ms))
+    /// A figure from before its reset says nothing about now, and a reset that is years away is none.
+    fn sane(self, now_ms: i64) -> Option<Window> {
+        let resets_ms = self.resets_ms.filter(|&at| at <= now_ms.saturating_add(MAX_SPAN_MS));
+        Some(Window { resets_ms, ..self }).filter(|window| window.resets_ms.is_none_or(|at| at > now_ms))
     }
 
     /// `b:47% r:1hr 12m`: green below 60, yellow below 85, orange below 95, then red.
@@ -91,8 +97,7 @@ impl Window {
             p if p >= 60.0 => Role::Yellow,
             _ => Role::Green,
         };
-        // `+ 0.0` turns a negative zero into zero.
-        let cell = Cell::new(role, format!("{label}:{}%", percent + 0.0));
+        let cell = Cell::new(role, format!("{label}:{percent}%"));
         match self.resets_ms.filter(|at| *at > now_ms) {
             Some(at) => {
                 cell.and(Role::Plain, " ").and(Role::Dim, format!("r:{}", text::duration((at - now_ms) as f64)))

@@ -333,11 +333,13 @@ fn wrong_types_everywhere_crash_no_lane() {
         assert!(doctor.stdout.contains(&format!("session-intelligence.json: {path} is ")), "{path}: {doctor}");
     }
     for section in ["compact", "taskChange", "debug", "hooks"] {
-        assert!(
-            doctor.stdout.contains(&format!("session-intelligence.json: {section} is not ")),
-            "{section}: {doctor}"
-        );
+        assert!(doctor.stdout.contains(&format!("session-intelligence.json: {section} is ")), "{section}: {doctor}");
     }
+    assert!(
+        doctor.stdout.contains("compact is \"on\", and so none of its keys is set; it takes a JSON object"),
+        "{doctor}"
+    );
+    assert!(!doctor.stdout.contains("not a known key"), "{doctor}");
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn field(sandbox: &Sandbox, name: &str, stdin: &Value, given: &Value, now_ms: i6
     set(&sources.session_ms, given["sessionDurationMs"].as_f64());
     set(&sources.money, Money { cost: given["costUsd"].as_f64(), saved: given["cacheSavedUsd"].as_f64() });
     set(&sources.thinking, count(&given["thinking"]["recent"]));
-    set(&sources.task, given["task"].as_str().map(|text| Task { text: text.into(), stale: false }));
+    set(&sources.task, given["task"].as_str().map(|text| Task { text: text.into(), issue: None, stale: false }));
     let usage = given["usage"].to_string();
     set(&sources.usage, Object::parse(&usage).map(|usage| Usage::parse(&usage)));
     let totals = &given["tokenTotals"];
