@@ -4,6 +4,7 @@
 //! meanwhile ends the reading instead of the process. A line is handed out whole; one that no needle is in is not even
 //! looked for, and one that is longer than a block is not kept while its end is looked for.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
@@ -21,22 +22,53 @@ const BLOCK: usize = 128 << 10;
 /// How much is read at once from the end of a file.
 const TAIL_BLOCK: usize = 64 << 10;
 
-/// What a line must hold to be handed out; every line is, if there is none.
+/// What a line must hold to be handed out, and how long it may be; every line is, if there is no needle.
 #[derive(Debug)]
-pub(crate) struct Needles<'n>(Vec<Finder<'n>>);
+pub(crate) struct Needles<'n> {
+    all: Vec<Finder<'n>>,
+    /// In bytes.
+    longest: u64,
+    /// Lines that were too long to be handed out.
+    passed_over: Cell<u64>,
+}
 
 impl<'n> Needles<'n> {
     pub(crate) fn new(texts: &[&'n str]) -> Needles<'n> {
-        Needles(texts.iter().map(|text| Finder::new(text.as_bytes())).collect())
+        let all = texts.iter().map(|text| Finder::new(text.as_bytes())).collect();
+        Needles { all, longest: MAX_LINE, passed_over: Cell::new(0) }
+    }
+
+    /// Hands out lines of up to `longest` bytes.
+    pub(crate) fn up_to(self, longest: u64) -> Needles<'n> {
+        Needles { longest, ..self }
+    }
+
+    /// How many lines held a needle and were too long to be handed out.
+    pub(crate) fn passed_over(&self) -> u64 {
+        self.passed_over.get()
     }
 
     fn is_in(&self, line: &[u8]) -> bool {
-        self.0.is_empty() || self.0.iter().any(|needle| needle.find(line).is_some())
+        self.all.is_empty() || self.all.iter().any(|needle| needle.find(line).is_some())
     }
 
     /// The bytes of a block that must be seen again with the next one, so that no needle is missed between the two.
     fn overlap(&self) -> usize {
-        self.0.iter().map(|needle| needle.needle().len()).max().unwrap_or(1) - 1
+        self.all.iter().map(|needle| needle.needle().len()).max().unwrap_or(1) - 1
+    }
+
+    /// Reads one line; none if it is too long or is there no more.
+    fn read_line(&self, file: &File, from: u64, to: u64) -> io::Result<Option<Vec<u8>>> {
+        if to - from > self.longest {
+            self.passed_over.set(self.passed_over.get() + 1);
+            return Ok(None);
+        }
+        let mut line = vec![0; (to - from) as usize];
+        match file.read_exact_at(&mut line, from) {
+            Ok(()) => Ok(Some(line)),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -99,7 +131,7 @@ pub(crate) fn scan_whole(
     })?;
     if flow.is_continue()
         && end < to
-        && let Some(line) = read_line(file, end, to)?
+        && let Some(line) = needles.read_line(file, end, to)?
         && needles.is_in(&line)
     {
         let _ = visit(&line); // the last one in any case
@@ -110,9 +142,9 @@ pub(crate) fn scan_whole(
 /// Visits the lines of a block that ends with a line break; returns where it stopped, if a visit asked for it.
 fn visit_block(block: &[u8], needles: &Needles<'_>, visit: &mut impl FnMut(&[u8]) -> ControlFlow<()>) -> Option<usize> {
     let mut start = 0;
-    let mut next: Vec<Option<usize>> = needles.0.iter().map(|needle| needle.find(block)).collect();
+    let mut next: Vec<Option<usize>> = needles.all.iter().map(|needle| needle.find(block)).collect();
     while start < block.len() {
-        let hit = if needles.0.is_empty() { Some(start) } else { next.iter().flatten().min().copied() };
+        let hit = if needles.all.is_empty() { Some(start) } else { next.iter().flatten().min().copied() };
         let hit = hit?;
         let begin = memrchr(b'\n', &block[start..hit]).map_or(start, |at| start + at + 1);
         let end = memchr(b'\n', &block[hit..]).map_or(block.len(), |at| hit + at + 1);
@@ -120,7 +152,7 @@ fn visit_block(block: &[u8], needles: &Needles<'_>, visit: &mut impl FnMut(&[u8]
             return Some(end);
         }
         start = end;
-        for (next, needle) in next.iter_mut().zip(&needles.0) {
+        for (next, needle) in next.iter_mut().zip(&needles.all) {
             if next.is_some_and(|at| at < end) {
                 *next = needle.find(&block[end..]).map(|at| end + at);
             }
@@ -146,25 +178,12 @@ fn long_line(
         seen |= needles.is_in(&buffer[..end.unwrap_or(read)]);
         if let Some(end) = end {
             let end = at + end as u64;
-            return Ok(Some((end + 1, if seen { read_line(file, line, end)? } else { None })));
+            return Ok(Some((end + 1, if seen { needles.read_line(file, line, end)? } else { None })));
         }
         if read <= overlap || at + read as u64 >= to {
             return Ok(None);
         }
         at += (read - overlap) as u64;
-    }
-}
-
-/// Reads one line; none if it is too long or is there no more.
-fn read_line(file: &File, from: u64, to: u64) -> io::Result<Option<Vec<u8>>> {
-    if to - from > MAX_LINE {
-        return Ok(None);
-    }
-    let mut line = vec![0; (to - from) as usize];
-    match file.read_exact_at(&mut line, from) {
-        Ok(()) => Ok(Some(line)),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-        Err(error) => Err(error),
     }
 }
 
@@ -225,7 +244,7 @@ pub(crate) fn scan_back(
         } else if window.len() >= BLOCK {
             let end = start + window.len() as u64;
             let Some(begin) = line_begin(file, from, start)? else { return Ok(()) };
-            if read_line(file, begin, end)?.is_some_and(|line| visit(&line).is_break()) || begin == 0 {
+            if needles.read_line(file, begin, end)?.is_some_and(|line| visit(&line).is_break()) || begin == 0 {
                 return Ok(());
             }
             window.clear();
@@ -366,6 +385,16 @@ mod tests {
         assert_eq!((seen.iter().map(Vec::len).collect::<Vec<_>>(), end), (vec![50, 60], bytes.len() as u64));
         let seen = backwards(&file, 0, bytes.len() as u64, &[NEEDLE]);
         assert_eq!(seen.iter().map(Vec::len).collect::<Vec<_>>(), [60, 50]);
+        for (longest, passed_over) in [(MAX_LINE, 1), (MAX_LINE + 1, 0)] {
+            let needles = Needles::new(&[NEEDLE]).up_to(longest);
+            let mut seen = 0;
+            let visit = |_: &[u8]| {
+                seen += 1;
+                ControlFlow::Continue(())
+            };
+            scan(&file, 0, bytes.len() as u64, &needles, visit).unwrap();
+            assert_eq!((seen, needles.passed_over()), (3 - passed_over, passed_over));
+        }
     }
 
     #[test]

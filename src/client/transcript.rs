@@ -148,13 +148,18 @@ pub fn each_line_backwards(path: &Path, max_bytes: u64, mut visit: impl FnMut(&[
     let _ = lines::scan_back(&file, size.saturating_sub(max_bytes), size, &all, |line| visit(trim(line)));
 }
 
-/// Calls `visit` with each line from the start of the file on, the unfinished last one included. Line breaks are cut off;
-/// a line over 8 MB is passed over.
-pub fn each_line(path: &Path, mut visit: impl FnMut(&[u8]) -> ControlFlow<()>) {
-    let Some((file, size)) = open(path) else { return };
-    let all = Needles::new(&[]);
+/// The longest line that [`each_line`] hands out, in bytes. A tool's answer is written into one line, and again with the
+/// details of the call.
+pub const LONGEST_LINE: u64 = 64 << 20;
+
+/// Calls `visit` with each line from the start of the file on, the unfinished last one included. Line breaks are cut off.
+/// Returns how many lines were over [`LONGEST_LINE`] and so passed over.
+pub fn each_line(path: &Path, mut visit: impl FnMut(&[u8]) -> ControlFlow<()>) -> u64 {
+    let Some((file, size)) = open(path) else { return 0 };
+    let all = Needles::new(&[]).up_to(LONGEST_LINE);
     // A file that fails half-way has told what it had to tell.
     let _ = lines::scan_whole(&file, 0, size, &all, |line| visit(trim(line)));
+    all.passed_over()
 }
 
 fn trim(line: &[u8]) -> &[u8] {

@@ -115,7 +115,7 @@ impl Pins<'_> {
             }
         };
         let all = pins::read(&self.store, &self.session.sid)?;
-        let number = |text: &str| all.iter().position(|pin| pin.text == markdown::trim(text)).map_or(0, |at| at + 1);
+        let number = |text: &str| all.iter().position(|pin| pins::is_same(&pin.text, text)).map_or(0, |at| at + 1);
         if self.session.transcript.is_none() && self.session.by == ChosenBy::Argument {
             let id = text::sanitize(&self.session.id).into_owned();
             writeln!(terminal.err, "si: no transcript of session {id} was found; check the id")?;

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 
 use super::session::{self, SessionArgs};
 use super::{Terminal, Usage};
+use crate::client::transcript;
 use crate::memory::recall::{self, Found, rows, words::Word};
 use crate::text;
 
@@ -59,7 +60,7 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
         if !args.all && !recall::subagents(transcript).is_empty() {
             writeln!(out, "Its subagents were not searched; --all does that.")?;
         }
-        return Ok(());
+        return tell_too_long(out, &found);
     }
     writeln!(out, "{}\"{shown}\" in {}: {}.", rows::HEADING, session.describe(), tally(&found, words.len()))?;
     for (n, hit) in found.hits.iter().enumerate() {
@@ -69,6 +70,17 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
         let round = if hit.round > 0 { format!(" · round {}", hit.round) } else { String::new() };
         writeln!(out, "\n{}. {}{}{round} · {hits}{all}", n + 1, hit.who, when.unwrap_or_default())?;
         writeln!(out, "   {}", hit.snippet)?;
+    }
+    tell_too_long(out, &found)
+}
+
+/// Says what was not searched.
+fn tell_too_long(out: &mut dyn std::io::Write, found: &Found) -> Result<()> {
+    let megabytes = transcript::LONGEST_LINE >> 20;
+    match found.too_long {
+        0 => {}
+        1 => writeln!(out, "\nNot searched: 1 row of the transcript that is over {megabytes} MB.")?,
+        n => writeln!(out, "\nNot searched: {n} rows of the transcript that are over {megabytes} MB.")?,
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 
 use crate::env::Env;
+use crate::git::{self, DirtyFile, Head};
 use crate::store::{StateFile, Store};
 use crate::watch::root_dir;
 
@@ -37,6 +38,9 @@ pub fn inject(store: Store<'_>, root: &Path) -> Result<Injected> {
     check_target(&path, root)?;
     let existed = path.symlink_metadata().is_ok();
     let look = || match store.read(state) {
+        Some(bytes) if is_wide(&bytes) => {
+            bail!("{} is UTF-16 or no text; saved as UTF-8, it gets the session rules", path.display())
+        }
         Some(bytes) => Ok(bytes),
         None if path.metadata().is_ok() => bail!("{} is not a regular file of sane size", path.display()),
         None => Ok(Vec::new()),
@@ -106,6 +110,23 @@ fn check_target(path: &Path, root: &Path) -> Result<()> {
         bail!("{} leads to {}, which is left alone", path.display(), target.display());
     }
     Ok(())
+}
+
+/// Whether a changed file of the work tree is a CLAUDE.md in which nothing but our block is new: nobody's work.
+pub fn is_our_change(store: Store<'_>, head: &Head, file: &DirtyFile) -> bool {
+    let path = Path::new(&file.path);
+    let folder = path.parent().filter(|_| path.file_name().is_some_and(|name| name == "CLAUDE.md"));
+    let content = folder.and_then(|folder| store.read(StateFile::ClaudeMd(&head.root.join(folder))));
+    let Some(rest) = content.and_then(|content| strip(&content)) else { return false };
+    match git::committed(head, &file.path) {
+        Some(before) => strip(&before).unwrap_or(before) == rest,
+        None => rest.trim_ascii().is_empty(),
+    }
+}
+
+/// Whether the bytes are UTF-16 text, or none at all: a line of ours in between would make it unreadable.
+fn is_wide(content: &[u8]) -> bool {
+    content.starts_with(b"\xff\xfe") || content.starts_with(b"\xfe\xff") || content.contains(&0)
 }
 
 /// The content with exactly one block in it, up to date; none when it is so already.

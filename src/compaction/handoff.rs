@@ -5,6 +5,7 @@
 
 use serde_json::json;
 
+use super::claude_md;
 use super::follow_ups::{self, Sources};
 use super::session_context::{CURRENT_TASK, SessionContext, task_line};
 use crate::client::project::Folder;
@@ -68,6 +69,10 @@ pub fn gather(env: &Env, folder: &Folder, input: &Input<'_>) -> Option<Handoff> 
     let since = input.started_ms.unwrap_or(env.now_ms - COMMIT_WINDOW_MS);
     let commits = input.head.map(|head| git::commits_since(head, since, MAX_COMMITS)).unwrap_or_default();
     let shown = |path: &str| !input.secret.hit_path(path, Some(input.anchor));
+    let of_somebody = |file: &&DirtyFile| {
+        let ours = input.head.is_some_and(|head| claude_md::is_our_change(Store::new(env), head, file));
+        shown(&file.path) && file.from.as_deref().is_none_or(shown) && !ours
+    };
     let dirs =
         |dirs: &[String]| -> Vec<String> { dirs.iter().filter(|dir| shown(dir)).take(MAX_DIRS).cloned().collect() };
     let handoff = Handoff {
@@ -76,9 +81,9 @@ pub fn gather(env: &Env, folder: &Folder, input: &Input<'_>) -> Option<Handoff> 
         cwd: input.anchor.into(),
         current_task: task,
         current_task_age_hours: age.map(|hours| (hours * 10.0).round() / 10.0),
-        key_files: context.key_files.clone(),
+        key_files: without_secrets(&context.key_files, input.secret, input.anchor),
         next_priorities: follow_ups::open(&Sources::of(folder)),
-        in_flight_files: in_flight(input.dirty.iter().filter(|file| shown(&file.path))),
+        in_flight_files: in_flight(input.dirty.iter().filter(|file| of_somebody(file))),
         recent_commits: commits.iter().map(|commit| format!("{} {}", &commit.id[..7], commit.subject)).collect(),
         hot_dirs: dirs(input.hot_dirs),
         dropped_dirs: dirs(input.dropped_dirs),
@@ -86,6 +91,12 @@ pub fn gather(env: &Env, folder: &Folder, input: &Input<'_>) -> Option<Handoff> 
     let signal = task_is_fresh(&handoff)
         || !(handoff.next_priorities.is_empty() && handoff.recent_commits.is_empty() && handoff.hot_dirs.is_empty());
     signal.then_some(handoff)
+}
+
+/// Lines that name no secret file.
+fn without_secrets(lines: &str, secret: &Globs, anchor: &str) -> String {
+    let kept = lines.lines().filter(|line| !secret.hit_command(line, Some(anchor)));
+    kept.collect::<Vec<_>>().join("\n").trim().to_string()
 }
 
 /// Changed files as `git status --porcelain` writes them, the first ones.
@@ -202,7 +213,8 @@ fn banner(handoff: &Handoff) -> String {
         count(files, "file in flight", "files in flight"),
         count(handoff.recent_commits.len(), "commit so far", "commits so far"),
         count(handoff.next_priorities.len(), "follow-up open", "follow-ups open"),
-        Some("send any message (c will do) to go on".into()),
+        // It stands on the screen before that message, and at the top of the reply to it.
+        Some("any short message (c will do) resumes it".into()),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }

@@ -78,6 +78,14 @@ fn subject(commit: &git2::Commit<'_>) -> String {
     message.trim_start().lines().take_while(|line| !line.trim().is_empty()).collect::<Vec<_>>().join(" ").trim().into()
 }
 
+/// What HEAD's commit holds at a path from the top of the work tree.
+pub fn committed(head: &Head, path: &str) -> Option<Vec<u8>> {
+    let repository = open(head)?;
+    let commit = repository.find_commit(Oid::from_str(head.id.as_deref()?).ok()?).ok()?;
+    let entry = commit.tree().ok()?.get_path(Path::new(path)).ok()?;
+    Some(repository.find_blob(entry.id()).ok()?.content().to_vec())
+}
+
 /// Paths that HEAD's commit changed against its first parent, from the top of the work tree, in order of name.
 pub fn commit_files(head: &Head) -> Vec<String> {
     let find = || {

@@ -15,7 +15,7 @@ mod tree;
 use std::time::Duration;
 
 pub use head::{Head, Kind, head};
-pub use history::{Commit, commit_files, commits_since, last_commit, recent_files, touched_since};
+pub use history::{Commit, commit_files, commits_since, committed, last_commit, recent_files, touched_since};
 pub use tree::{DirtyFile, WorkTree, ask_anew, dirty_files, mark_stale, refresh, work_tree};
 
 /// How long a redraw waits for the working tree.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -11,6 +11,7 @@ use serde_json::json;
 use super::{Call, Reply};
 use crate::client::json::{Object, decode};
 use crate::client::{project, transcript};
+use crate::compaction::claude_md;
 use crate::config::TaskChange;
 use crate::env::Env;
 use crate::git;
@@ -81,8 +82,9 @@ fn baseline(call: &Call<'_>, prompt: &str) -> Baseline {
     if task_change::files(prompt).is_empty() {
         return baseline;
     }
-    let root = git::head(env, anchor).map(|head| head.root);
-    let folders = [Some(anchor), root.as_deref()].into_iter().flatten();
+    let head = git::head(env, anchor);
+    let root = head.as_ref().map(|head| &head.root);
+    let folders = [Some(anchor), root.map(PathBuf::as_path)].into_iter().flatten();
     baseline.bases = folders.map(|folder| folder.to_string_lossy().into_owned()).collect();
     baseline.bases.dedup();
     baseline.files = task_change::key_files(&notes);
@@ -104,10 +106,11 @@ fn baseline(call: &Call<'_>, prompt: &str) -> Baseline {
             baseline.files.extend(mentions.into_files());
         }
         let dirty = dirty.and_then(|scan| scan.join().ok()).flatten().unwrap_or_default();
-        baseline.files.extend(dirty.into_iter().map(|file| file.path));
+        let ours = |file: &_| head.as_ref().is_some_and(|head| claude_md::is_our_change(call.store, head, file));
+        baseline.files.extend(dirty.into_iter().filter(|file| !ours(file)).map(|file| file.path));
     });
     // Git names files from the top of the work tree; a session below it names them from where it is.
-    if let (Some(root), true) = (&root, bases.len() > 1)
+    if let (Some(root), true) = (root, bases.len() > 1)
         && let Ok(below) = anchor.strip_prefix(root)
     {
         let below = format!("{}/", below.display());

@@ -5,7 +5,7 @@
 
 pub mod body;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use memchr::memmem;
@@ -18,7 +18,7 @@ use crate::env::Env;
 use crate::hooks::Call;
 use crate::store::records::archive::{ArchiveRow, Archived};
 use crate::store::{Guard, Sid, StateFile, Store, file, key};
-use crate::watch::glob::Globs;
+use crate::watch::glob::{self, Globs};
 use crate::watch::shape;
 use body::Body;
 
@@ -31,6 +31,9 @@ const RAW_BYTES: usize = 200;
 /// Length of a preview, in UTF-16 units.
 const PREVIEW: usize = 160;
 const DAY_MS: f64 = 86_400_000.0;
+/// How many words with wildcards of one command are looked into, and how many names of a folder.
+const MAX_WILD: usize = 32;
+const MAX_LISTED: usize = 5000;
 
 /// One tool response.
 #[derive(Debug, Clone)]
@@ -86,7 +89,25 @@ fn is_secret(call: &Call<'_>) -> bool {
     let found = || call.payload.tool_response().and_then(Raw::object)?.get("filenames")?.items();
     path.into_iter().any(|path| globs.hit_path(&path, base))
         || found().into_iter().flatten().filter_map(Raw::str).any(|path| globs.hit_path(&path, base))
-        || input.str("command").is_some_and(|command| globs.hit_command(&command, base))
+        || input.str("command").is_some_and(|command| {
+            globs.hit_command(&command, base) || stands_for_secret(&command, &globs, call.payload.cwd().as_deref())
+        })
+}
+
+/// Whether a wildcard in a command's word stands for a secret that lies in the folder it names.
+fn stands_for_secret(command: &str, globs: &Globs, cwd: Option<&Path>) -> bool {
+    let Some(cwd) = cwd else { return false };
+    glob::shell_words(command).filter(|word| glob::is_pattern(word)).take(MAX_WILD).any(|word| {
+        let (folder, name) = word.rsplit_once('/').map_or(("", word.as_str()), |(folder, name)| (folder, name));
+        let Some(wanted) = glob::pattern(name).filter(|_| !glob::is_pattern(folder)) else { return false };
+        let folder = if word.starts_with('/') { PathBuf::from(format!("{folder}/")) } else { cwd.join(folder) };
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_LISTED);
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).any(|entry| {
+            // The shell shows what begins with a dot only to a word that does too.
+            let shown = !entry.starts_with('.') || name.starts_with(['.', '[']);
+            shown && wanted.matches(&entry) && globs.hit_path(&entry, None)
+        })
+    })
 }
 
 /// Archives a response; none when it is too small, has no id, or is there already.

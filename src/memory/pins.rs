@@ -180,6 +180,11 @@ pub struct Added {
     pub known: Vec<usize>,
 }
 
+/// Whether two pins say the same: spaces around a text make no other pin of it.
+pub fn is_same(one: &str, other: &str) -> bool {
+    one.trim() == other.trim()
+}
+
 /// Appends pins. A text that is pinned already is left out. Either all new ones are written or none.
 pub fn add(env: &Env, store: &Store<'_>, sid: &Sid, texts: &[&str], round: Option<u64>) -> Result<Added> {
     let guard = store.lock(StateFile::Pins(sid))?;
@@ -190,7 +195,7 @@ pub fn add(env: &Env, store: &Store<'_>, sid: &Sid, texts: &[&str], round: Optio
     let mut result = Added::default();
     let mut fresh: Vec<&str> = Vec::new();
     for (n, text) in texts.iter().map(|text| markdown::trim(text)).enumerate() {
-        if fresh.contains(&text) || known.iter().any(|pin| pin.text == text) {
+        if fresh.iter().any(|other| is_same(other, text)) || known.iter().any(|pin| is_same(&pin.text, text)) {
             result.known.push(n);
         } else {
             fresh.push(text);

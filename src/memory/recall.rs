@@ -42,6 +42,8 @@ pub struct Found {
     pub with_all: usize,
     /// Compactions in the transcript.
     pub compactions: u64,
+    /// Rows that were too long to be searched ([`transcript::LONGEST_LINE`]).
+    pub too_long: u64,
 }
 
 /// One message that was found.
@@ -150,13 +152,14 @@ impl<'w> Search<'w> {
         let mark = memmem::Finder::new("compact_boundary");
         // The rounds of a subagent are not those of the conversation.
         let main = who.is_empty();
-        transcript::each_line(path, |line| {
+        let too_long = transcript::each_line(path, |line| {
             if self.words.iter().any(|word| word.may_be_in(line)) {
                 self.row(line, who);
             }
             self.round += u64::from(main && mark.find(line).is_some() && is_boundary(line));
             ControlFlow::Continue(())
         });
+        self.found.too_long += too_long;
         self.close();
     }
 

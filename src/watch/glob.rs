@@ -23,6 +23,13 @@ enum Step {
 }
 
 const SLASH: u16 = b'/' as u16;
+const DOT: u16 = b'.' as u16;
+const STAR: u16 = b'*' as u16;
+const ASK: u16 = b'?' as u16;
+/// A word of a command that is longer names no path.
+const MAX_WORD: usize = 4096;
+/// How many words one word with braces becomes at most.
+const MAX_WRITTEN_OUT: usize = 64;
 
 impl Glob {
     /// Compiles a pattern; none for an empty one.
@@ -77,6 +84,50 @@ impl Glob {
         now[last]
     }
 
+    /// Whether some name matches both this and `other` in such a way that a letter which `other` spells out is one that
+    /// this spells out: `.e*` and `.env` do, `*.rs` and `*secret*` do not, though `secret.rs` matches both.
+    fn meets(&self, other: &Glob) -> bool {
+        let width = other.0.len() + 1;
+        // Each pair of places twice: before and after a letter was shared.
+        let mut seen = vec![false; (self.0.len() + 1) * width * 2];
+        let mut open = vec![(0, 0, false)];
+        while let Some((one, two, shared)) = open.pop() {
+            if std::mem::replace(&mut seen[(one * width + two) * 2 + usize::from(shared)], true) {
+                continue;
+            }
+            let (first, second) = (self.0.get(one), other.0.get(two));
+            if first.is_none() && second.is_none() && shared {
+                return true;
+            }
+            open.extend(Glob::without_reading(first).into_iter().map(|ahead| (one + ahead, two, shared)));
+            open.extend(Glob::without_reading(second).into_iter().map(|ahead| (one, two + ahead, shared)));
+            let (Some(first), Some(second)) = (first, second) else { continue };
+            let agree = match (first, second) {
+                (Step::Maybe(_), _) | (_, Step::Maybe(_)) => false,
+                (Step::Unit(a), Step::Unit(b)) => a == b,
+                (Step::Unit(unit), Step::Any) | (Step::Any, Step::Unit(unit)) => *unit != u16::from(b'\n'),
+                (Step::Unit(unit), _) | (_, Step::Unit(unit)) => *unit != SLASH,
+                _ => true,
+            };
+            if agree {
+                let letter =
+                    |step: &Step| matches!(step, Step::Unit(unit) if !matches!(*unit, SLASH | DOT | STAR | ASK));
+                let next = |step: &Step| usize::from(matches!(step, Step::Unit(_) | Step::One));
+                open.push((one + next(first), two + next(second), shared || letter(first) && letter(second)));
+            }
+        }
+        false
+    }
+
+    /// How far ahead the places are that a step leads to without reading anything.
+    fn without_reading(step: Option<&Step>) -> Vec<usize> {
+        match step {
+            Some(Step::Segment | Step::Any) => vec![1],
+            Some(Step::Maybe(ahead)) => vec![1, *ahead],
+            _ => Vec::new(),
+        }
+    }
+
     /// Adds the states that are reached without reading anything; they all lie ahead.
     fn spread(&self, states: &mut [bool]) {
         for at in 0..self.0.len() {
@@ -125,12 +176,77 @@ impl Globs {
         })
     }
 
-    /// Whether any matches a word of a shell command, the word taken as a path.
+    /// Whether any matches a word of a shell command, the word taken as a path, as it stands and as the shell reads it:
+    /// without quotes and escapes, and with wildcards that could stand for the rest of a name.
     pub fn hit_command(&self, command: &str, base: Option<&str>) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
         let between = |c: char| c.is_whitespace() || "'\"`;|&<>(){}=,:$".contains(c);
-        !self.0.is_empty()
-            && command.split(between).filter(|word| !word.is_empty()).any(|word| self.hit_path(word, base))
+        command.split(between).filter(|word| !word.is_empty()).any(|word| self.hit_path(word, base))
+            || shell_words(command).any(|word| match is_pattern(&word) {
+                true => self.could_hit(&word),
+                false => self.hit_path(&word, base),
+            })
     }
+
+    /// Whether a word with wildcards could name, or lie in, what a pattern matches.
+    fn could_hit(&self, word: &str) -> bool {
+        let ends = word.match_indices('/').map(|(at, _)| at).chain([word.len()]).filter(|&end| end > 0);
+        let parts = ends.map(|end| &word[..end]).filter(|part| is_pattern(part)).filter_map(pattern);
+        parts.into_iter().any(|part| self.0.iter().any(|glob| part.meets(glob)))
+            || word.rsplit_once('/').is_some_and(|(folder, _)| !is_pattern(folder) && self.hit_path(folder, None))
+    }
+}
+
+/// The words of a command as a shell would make them, quotes and escapes gone and braces written out; what stands in
+/// quotes is split too.
+pub fn shell_words(command: &str) -> impl Iterator<Item = String> {
+    let between = |c: char| c.is_whitespace() || "`;|&<>()=:".contains(c);
+    let words = command.split(between).filter(|word| !word.is_empty() && word.len() <= MAX_WORD);
+    words.flat_map(|word| {
+        let bare: String = word.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+        let mut all = Vec::new();
+        write_out(bare, &mut all);
+        all
+    })
+}
+
+/// Adds what a word with braces stands for: `a{b,c}` is `ab` and `ac`. Of very many only the first.
+fn write_out(word: String, into: &mut Vec<String>) {
+    // The innermost braces first, so that those around them hold plain text.
+    let inner = word.match_indices('{').find_map(|(open, _)| {
+        let rest = &word[open + 1..];
+        let close = rest.find('}').filter(|&close| rest[..close].contains(',') && !rest[..close].contains('{'))?;
+        Some((open, open + 1 + close))
+    });
+    match inner {
+        _ if into.len() >= MAX_WRITTEN_OUT => {}
+        None => into.push(word),
+        Some((open, close)) => {
+            for part in word[open + 1..close].split(',') {
+                write_out(format!("{}{part}{}", &word[..open], &word[close + 1..]), into);
+            }
+        }
+    }
+}
+
+/// Whether a word holds a wildcard of the shell.
+pub fn is_pattern(word: &str) -> bool {
+    word.contains(['*', '?', '['])
+}
+
+/// A word of the shell as a pattern; a set of characters is any one.
+pub fn pattern(word: &str) -> Option<Glob> {
+    let mut text = String::with_capacity(word.len());
+    let mut rest = word;
+    while let Some(open) = rest.find('[') {
+        let Some(close) = rest[open..].find(']') else { break };
+        text.push_str(&rest[..open]);
+        text.push('?');
+        rest = &rest[open + close + 1..];
+    }
+    Glob::new(&(text + rest))
 }
 
 #[cfg(test)]
@@ -167,6 +283,22 @@ mod tests {
             ("openssl x509 <cert.pem", true),
             ("cargo test --all", false),
             ("echo environment", false),
+            ("cat config/.e*", true),
+            ("cat config/\\.env", true),
+            ("cat config/.e'n'v", true),
+            ("cat .en?", true),
+            ("cat .[e]nv.local", true),
+            ("cat .{x,env}", true),
+            ("cat {a,config/{b,.en*}}", true),
+            ("head secr*/list.txt", true),
+            ("cat /w/*/.aws/cred*", true),
+            ("bash -c 'tail certs/*.pe*'", true),
+            ("docker run --env-file=.env.pr* x", true),
+            ("wc -l src/*.rs", false),
+            ("grep -rn 'fn .*(x)' src", false),
+            ("find . -name '*.toml'", false),
+            ("ls *", false),
+            ("echo src/{a,b}/mod.rs", false),
         ] {
             assert_eq!(secrets().hit_command(command, Some("/w/app")), hit, "{command}");
         }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests make files")]
 
+mod handoff;
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -463,108 +465,4 @@ fn a_guidance_is_never_longer_than_the_client_takes() {
     let text = compact(&sandbox);
     assert!(text.contains("CURRENT TASK:\nmine\n") && text.contains("(cut here for length"), "{text}");
     assert!(text.contains("PRESERVE (recently active"), "{text}");
-}
-
-// --- the handoff
-
-#[test]
-fn a_compaction_hands_over_to_the_next_start_of_the_same_session() {
-    let sandbox = Sandbox::new();
-    repo(&sandbox, "feat: one");
-    start(&sandbox, "startup");
-    shape_log(&sandbox);
-    sandbox.write(
-        &notes(&sandbox),
-        "## Current Task\ntype: bug-fix — login loop\nissue: #7\n\n## Next steps\n- write the test\n",
-    );
-    commit(&sandbox, "src/billing/ledger.ts", "fix: rounding");
-    sandbox.write(&sandbox.cwd.join("src/billing/ledger.ts"), "changed");
-    sandbox.write(&sandbox.cwd.join("src/billing/.env"), "SECRET=1");
-    compact(&sandbox);
-    let file = folder(&sandbox).join(".si-handoff.json");
-    let handoff: Value = serde_json::from_str(&sandbox.read(&file)).unwrap();
-    assert_eq!(handoff["inFlightFiles"], json!(["M src/billing/ledger.ts"]), "{handoff}");
-    assert_eq!(handoff["nextPriorities"], json!(["write the test"]));
-    assert_eq!(handoff["hotDirs"], json!(["src/billing"]));
-    assert!(handoff["recentCommits"][0].as_str().unwrap().ends_with(" fix: rounding"), "{handoff}");
-
-    let other = json!({"session_id": "another", "cwd": sandbox.cwd, "source": "startup"});
-    let other = reply(&sandbox.hook("SessionStart", &other).run());
-    assert!(!for_model(&other).contains("SESSION RESUME") && file.exists(), "another session leaves it alone");
-
-    let resumed = start(&sandbox, "compact");
-    let (block, banner) = (for_model(&resumed), for_user(&resumed));
-    assert!(
-        block.starts_with("SESSION RESUME") && block.contains("type: bug-fix — login loop\nissue: #7\n"),
-        "{block}"
-    );
-    assert!(block.contains("- write the test\n") && block.contains("- M src/billing/ledger.ts\n"), "{block}");
-    assert!(banner.starts_with("Resuming: bug-fix — login loop · 1 file in flight"), "{banner}");
-    assert_eq!(banner.lines().count(), 1, "{banner}");
-    assert!(block.contains(banner), "the model is asked to echo it");
-    assert!(!file.exists() && start(&sandbox, "compact").is_null(), "once");
-}
-
-#[test]
-fn a_handoff_that_is_old_damaged_or_empty_resumes_nothing() {
-    let hour = 3_600_000;
-    let with =
-        |t: i64, id: &str| json!({"t": t, "sessionId": id, "currentTask": "x", "currentTaskAgeHours": 0}).to_string();
-    let sandbox = Sandbox::new();
-    start(&sandbox, "startup");
-    let file = folder(&sandbox).join(".si-handoff.json");
-    for (content, left) in [
-        (with(sandbox.now_ms - hour - 1000, ID), false),
-        (with(sandbox.now_ms - hour - 1000, "another"), false),
-        (with(sandbox.now_ms, "another"), true),
-        (String::new(), false),
-        ("[]".into(), false),
-        ("null".into(), false),
-        ("{}".into(), false),
-        ("{oops".into(), false),
-    ] {
-        sandbox.write(&file, &content);
-        assert_eq!(start(&sandbox, "compact"), Value::Null, "{content}");
-        assert_eq!(file.exists(), left, "{content}");
-    }
-    let names = std::fs::read_dir(folder(&sandbox)).unwrap().flatten().map(|entry| entry.file_name());
-    let aside: Vec<_> = names.filter(|name| name.to_string_lossy().contains(".corrupt.")).collect();
-    assert_eq!(aside.len(), 1, "only what may hold something is kept: {aside:?}");
-}
-
-#[test]
-fn pins_come_before_the_resume_block_and_the_reply_stays_short() {
-    let sandbox = Sandbox::new();
-    start(&sandbox, "startup");
-    let files: Vec<String> = (0..20).map(|n| format!("M src/{}{n}.ts", "f".repeat(60))).collect();
-    let handoff = json!({"t": sandbox.now_ms, "sessionId": ID, "currentTask": "type: fix — loop", "currentTaskAgeHours": 0, "inFlightFiles": files});
-    for (pin, shown) in [(100, true), (7500, true), (9500, false)] {
-        sandbox.write(&folder(&sandbox).join(".si-handoff.json"), handoff.to_string());
-        sandbox.si(["pin", "--session", ID, "--clear"]).run();
-        let output = sandbox.si(["pin", "--session", ID, &"p".repeat(pin)]).run();
-        assert_eq!(output.code, 0, "{output}");
-        let resumed = start(&sandbox, "compact");
-        let block = for_model(&resumed);
-        assert!(block.contains(&"p".repeat(pin)), "the pin is whole: {pin}");
-        assert_eq!(block.contains("SESSION RESUME"), shown, "{pin}: {block}");
-        assert!(!shown || block.contains("type: fix — loop"), "{pin}: {block}");
-    }
-}
-
-#[test]
-fn the_resume_block_can_be_turned_off_or_left_without_its_echo() {
-    let sandbox = Sandbox::new();
-    start(&sandbox, "startup");
-    let handoff =
-        json!({"t": sandbox.now_ms, "sessionId": ID, "currentTask": "type: fix — loop", "currentTaskAgeHours": 0})
-            .to_string();
-    let config = sandbox.home.join(".claude/session-intelligence.json");
-    sandbox.write(&folder(&sandbox).join(".si-handoff.json"), &handoff);
-    sandbox.write(&config, "{\"continue\":{\"afterCompact\":false}}");
-    assert_eq!(start(&sandbox, "compact"), Value::Null);
-    assert!(folder(&sandbox).join(".si-handoff.json").exists());
-    sandbox.write(&config, "{\"continue\":{\"echo\":false}}");
-    let resumed = start(&sandbox, "compact");
-    assert!(!for_model(&resumed).contains(for_user(&resumed)), "{resumed}");
-    assert!(for_model(&resumed).contains("Carry on in that same reply"), "{resumed}");
 }

@@ -285,6 +285,19 @@ fn what_recover_printed_is_not_found_again() {
 }
 
 #[test]
+fn what_was_too_long_to_be_searched_is_said() {
+    let sandbox = Sandbox::new();
+    write_rows(&sandbox, SID, &[user("the needle")]);
+    let file = std::fs::File::options().write(true).open(transcript(&sandbox, SID)).unwrap();
+    // A row of zeros, which takes no room on the disk.
+    file.set_len(file.metadata().unwrap().len() + (65 << 20)).unwrap();
+    for topic in ["needle", "haystack"] {
+        let output = si(&sandbox, &["recover", topic]);
+        assert!(output.stdout.ends_with("\nNot searched: 1 row of the transcript that is over 64 MB.\n"), "{output}");
+    }
+}
+
+#[test]
 fn recovering_nothing_is_bad_usage_and_no_transcript_an_error() {
     let sandbox = Sandbox::new();
     for topic in [&["recover"][..], &["recover", ""], &["recover", " \t"], &["recover", "--no-such"]] {

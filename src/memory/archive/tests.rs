@@ -77,6 +77,8 @@ fn secrets_are_never_archived() {
         json!({"path": "/w", "glob": "*.pem"}),
         json!({"command": "head -3 config/.env.local | sort"}),
         json!({"command": "cat 'private/notes.txt'"}),
+        json!({"command": "cat config/.e*"}),
+        json!({"command": "cat config/\\.env"}),
     ] {
         home.call(json!({"session_id": "s", "tool_use_id": "x", "tool_name": "T", "cwd": "/w", "tool_input": input,
             "tool_response": big("SECRET")}));
@@ -88,6 +90,25 @@ fn secrets_are_never_archived() {
     assert!(!home.folder().exists());
     home.call(json!({"session_id": "s", "tool_use_id": "x", "tool_input": {"command": "cat env.rs"}, "tool_response": big("ok")}));
     assert_eq!(home.ids(), ["x"]);
+}
+
+#[test]
+fn a_wildcard_stands_for_the_secrets_that_are_there() {
+    let home = Home::new();
+    let folder = home.env.cwd.join("config");
+    let cat = |id: &str, word: &str| {
+        home.call(json!({"session_id": "s", "tool_use_id": id, "cwd": home.env.cwd,
+            "tool_input": {"command": format!("cat {word}")}, "tool_response": big("text")}));
+    };
+    file::write_atomic(&folder.join("app.toml"), b"x").unwrap();
+    file::write_atomic(&folder.join(".env"), b"x").unwrap();
+    cat("a", "config/*");
+    cat("b", "config/*.json");
+    file::write_atomic(&folder.join("credentials.json"), b"x").unwrap();
+    cat("c", "config/*");
+    cat("d", &format!("{}/*.json", folder.display()));
+    cat("e", "config/*.toml");
+    assert_eq!(home.ids(), ["a", "b", "e"]);
 }
 
 #[test]

@@ -50,7 +50,10 @@ pub fn parse(file: &str) -> Vec<Pin> {
             let start = before.as_ref().map_or(at, |(line, _)| *line);
             let behind = lines.skip_blank(end);
             let found = before.map(|(_, found)| found).unwrap_or_default();
-            let text = trim(&text);
+            let mut text = trim(&text);
+            if found.at.is_none() && !text.contains('\n') {
+                text = text.trim(); // what hands wrote is lined up, not indented
+            }
             if !text.is_empty() {
                 let span = lines.offset(start)..lines.offset(behind);
                 pins.push(Pin { text: text.into(), at: found.at, round: found.round, span });
@@ -101,16 +104,16 @@ pub fn without(file: &str, pins: &[&Pin]) -> String {
     out
 }
 
-/// A pin's text without the whitespace around it: the indentation of the first line of several is kept.
+/// A pin's text without the blank lines and the line end around it; the spaces of its first and last line are its own.
 pub fn trim(text: &str) -> &str {
-    let text = text.trim_end();
-    if !text.contains('\n') {
-        return text.trim_start();
+    if is_blank(text) {
+        return "";
     }
     let blank = text.len() - text.trim_start().len();
-    let line = text[..blank].rfind('\n').map_or(0, |at| at + 1);
-    let text = &text[line..];
-    if text.contains('\n') { text } else { text.trim_start() }
+    let begin = text[..blank].rfind('\n').map_or(0, |at| at + 1);
+    let behind = &text[text.trim_end().len()..];
+    let end = text.len() - behind.trim_start_matches([' ', '\t']).len();
+    &text[begin..end]
 }
 
 /// Splits standard input into pins: paragraphs where blank lines separate any, else lines. A fenced block is never

@@ -160,3 +160,18 @@ fn without_a_transcript_nothing_is_found() {
     assert_eq!((found.messages, found.compactions), (0, 0));
     assert_eq!(compactions(Path::new("/nonexistent/s.jsonl")), 0);
 }
+
+#[test]
+fn a_long_row_is_searched_and_one_beyond_all_sense_is_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let long = user(&format!("{} needle", "x".repeat(9 << 20)), 1);
+    file::write_atomic(&path, format!("{long}\n").as_bytes()).unwrap();
+    let found = search(&path, &words("needle"), false);
+    assert_eq!((found.messages, found.too_long), (1, 0));
+    // Zeros that take no room on the disk.
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    file.set_len(file.metadata().unwrap().len() + transcript::LONGEST_LINE + 1).unwrap();
+    let found = search(&path, &words("needle"), false);
+    assert_eq!((found.messages, found.too_long), (1, 1));
+}

@@ -18,6 +18,8 @@ fn written(pins: &[&str]) -> String {
 fn what_is_pinned_comes_back_word_for_word() {
     let pins = [
         "plain",
+        "    indented  inside  and behind  ",
+        "\ttab",
         "two\nlines",
         "a\n\n\nb after two blank lines\n   \nc after spaces",
         "```rust\nfn main() {\n\n    println!(\"x\");\n}\n```",
@@ -40,7 +42,7 @@ fn what_is_pinned_comes_back_word_for_word() {
         "</system-reminder><b>",
     ];
     let file = written(&pins);
-    assert_eq!(texts(&file), pins.map(trim), "{file}");
+    assert_eq!(texts(&file), pins, "{file}");
     let first = &parse(&file)[0];
     assert_eq!((first.at.as_deref(), first.round), (Some("2026-01-02T03:04:05.000Z"), Some(2)));
 }
@@ -67,6 +69,7 @@ fn hands_may_edit() {
         ("<!-- open\n- a", vec!["<!-- open", "a"]),
         ("<!--\n- no\n-->\n- a", vec!["a"]),
         ("-\n- \n-   \n- a", vec!["a"]),
+        ("-   lined up \n*   more", vec!["lined up", "more"]),
         ("-no bullet\n**bold** too", vec!["-no bullet\n**bold** too"]),
         ("\u{feff}- a\r\n  b\r\n\r\n- c\r\n", vec!["a\nb", "c"]),
         ("", vec![]),
@@ -104,7 +107,7 @@ fn taking_out_leaves_the_rest_as_it_was() {
 fn input_is_split_at_blank_lines_or_at_lines() {
     for (input, want) in [
         ("one\ntwo\n", vec!["one", "two"]),
-        ("\n\none\n  two\n\n", vec!["one", "two"]),
+        ("\n\none\n  two \n\n", vec!["one", "  two "]),
         ("one\nstill one\n\ntwo\n", vec!["one\nstill one", "two"]),
         ("one\n \ntwo\n\n\n\nthree", vec!["one", "two", "three"]),
         ("use:\n```\na\n\nb\n```\nnext\n", vec!["use:\n```\na\n\nb\n```", "next"]),
