@@ -38,7 +38,8 @@ share() {
 share bash-completion/completions/si "completions bash"
 share zsh/site-functions/_si "completions zsh"
 share fish/vendor_completions.d/si.fish "completions fish"
-share man/man1/si.1 man
+mkdir -p "$stage/man" "$prefix/share/man/man1" && "$prefix/bin/si" man --dir "$stage/man" &&
+    mv -f "$stage"/man/*.1 "$prefix/share/man/man1/" || say "$prefix/share/man/man1/si.1 was not written"
 
 "$prefix/bin/si" install "$@"
 case :$PATH: in

@@ -19,9 +19,15 @@ if [ ! -x "$prefix/bin/si" ]; then
 fi
 "$prefix/bin/si" uninstall "$@" || fail "$prefix/bin/si stays until this is settled."
 case " $* " in *" --dry-run "* | *" --help "* | *" -h "*) exit 0 ;; esac
+# The program names its manual pages itself: one for each of its commands.
+pages=$(mktemp -d) || fail "there is no room for a temporary folder; si is out of Claude Code, but $prefix/bin/si stays."
+trap 'rm -rf "$pages"' EXIT
+"$prefix/bin/si" man --dir "$pages" || say "its manual pages stay in $prefix/share/man/man1"
+for page in "$pages"/*.1; do
+    rm -f "$prefix/share/man/man1/${page##*/}"
+done
 rm -f "$prefix/bin/si" \
     "$prefix/share/bash-completion/completions/si" \
     "$prefix/share/zsh/site-functions/_si" \
-    "$prefix/share/fish/vendor_completions.d/si.fish" \
-    "$prefix/share/man/man1/si.1"
-say "removed $prefix/bin/si, its completions and its manual page"
+    "$prefix/share/fish/vendor_completions.d/si.fish"
+say "removed $prefix/bin/si, its completions and its manual pages"

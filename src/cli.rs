@@ -60,7 +60,7 @@ pub enum Command {
     Completions(commands::completions::Args),
     /// Print the manual page
     #[command(hide = true)]
-    Man,
+    Man(commands::man::Args),
     /// Run the one command line on stdin (slash commands call this)
     #[command(hide = true)]
     Slash(commands::slash::Args),

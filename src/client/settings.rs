@@ -78,7 +78,7 @@ pub fn change(
     mut work: impl FnMut(&mut Document, &mut State) -> Result<()>,
 ) -> Result<Edit> {
     let path = path(env)?;
-    let busy = || format!("{} was not changed, try again", path.display());
+    let busy = || format!("{} was not changed", path.display());
     let _settings = store.lock(StateFile::Settings).with_context(busy)?;
     let guard = store.lock(StateFile::Bootstrap).with_context(busy)?;
     let mut stored = store.read(StateFile::Bootstrap);

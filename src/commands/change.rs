@@ -71,6 +71,9 @@ pub fn propose(
         bail!("{} was changed meanwhile, so it was not touched; try again", path.display());
     }
     guard.write(StateFile::Config, &after)?;
+    if shown == docs::SEED.as_bytes() {
+        docs::keep_schema(store)?;
+    }
     Ok(Outcome::Written)
 }
 

@@ -27,7 +27,7 @@ pub struct Args {
 /// Prints the form.
 pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     if args.schema {
-        writeln!(terminal.out, "{}", serde_json::to_string_pretty(&docs::schema())?)?;
+        write!(terminal.out, "{}", docs::schema_text()?)?;
         return Ok(());
     }
     if args.markdown {

@@ -11,6 +11,7 @@ use super::Terminal;
 use crate::client::json_edit::Document;
 use crate::client::settings::entries::{self, Owner};
 use crate::client::settings::{self, Edit, State, plugins, statusline};
+use crate::config::docs;
 use crate::env::Env;
 use crate::store::{StateFile, Store, file};
 use crate::text;
@@ -61,7 +62,12 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     let config = plan_config(env, store, args)?;
     let commands = plan_commands(env, exe)?;
     if args.dry_run {
-        return show(terminal, std::iter::once(&planned).chain(&config).chain(&commands));
+        show(terminal, std::iter::once(&planned).chain(&config).chain(&commands))?;
+        let schema = store.path(StateFile::Schema).filter(|path| !path.exists());
+        return match schema {
+            Some(path) => Ok(writeln!(terminal.out, "would write {}, the schema for editors", path.display())?),
+            None => Ok(()),
+        };
     }
     let mut kept = Vec::new();
     if found.originals && planned.changed() {
@@ -87,6 +93,7 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
         settings::write(&command.path, &command.after)?;
         changed = true;
     }
+    changed |= docs::keep_schema(store)?;
     report(terminal, args, &planned.path, exe, &found, &kept, changed)
 }
 

@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail};
 
 use super::Terminal;
 use super::change::{Outcome, conclude, propose};
+use crate::client::json::Raw;
 use crate::client::json_edit::Document;
 use crate::config::edit::Target;
 use crate::store::{StateFile, Store};
@@ -27,14 +28,20 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     let older =
         Document::parse(&bytes).map_err(|fault| anyhow::anyhow!("{} does not parse: {fault}", path.display()))?;
     let Some(names) = older.keys(&[]) else { bail!("{} is not a JSON object", path.display()) };
-    let mut targets = Vec::new();
+    let mut folded = Folded::default();
     let outcome = propose(terminal, args.yes, |document| {
         for name in &names {
-            fold(&older, document, &[name], &mut targets)?;
+            fold(&older, document, &[name], &mut folded)?;
         }
         Ok(())
     })?;
+    for text in &folded.unusable {
+        terminal.remark(format!("note: {text}, so it was not taken over"))?;
+    }
     match outcome {
+        Outcome::Unchanged if !folded.unusable.is_empty() => {
+            writeln!(terminal.out, "Nothing else to migrate from {}.", path.display())?;
+        }
         Outcome::Unchanged => {
             writeln!(
                 terminal.out,
@@ -45,24 +52,45 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
         Outcome::Written => writeln!(terminal.out, "{} is not needed any more.", path.display())?,
         Outcome::Shown => {}
     }
-    conclude(terminal, outcome, &targets)
+    conclude(terminal, outcome, &folded.targets)
 }
 
-/// Copies the value at `path` where the newer file has none; objects member by member.
-fn fold(older: &Document, newer: &mut Document, path: &[&str], targets: &mut Vec<Target>) -> Result<()> {
+/// What was taken over, and a sentence for each value that cannot be used.
+#[derive(Default)]
+struct Folded {
+    targets: Vec<Target>,
+    unusable: Vec<String>,
+}
+
+/// Copies the value at `path` where the newer file has none and it can be used; objects member by member.
+fn fold(older: &Document, newer: &mut Document, path: &[&str], folded: &mut Folded) -> Result<()> {
     let steps = [&["statusline"], path].concat();
-    if let (Some(names), Some(_)) = (older.keys(path), newer.keys(&steps)) {
-        return names.iter().try_for_each(|name| fold(older, newer, &[path, &[name]].concat(), targets));
+    let target = Target::find(&steps.join("."));
+    let is_group = target.key.is_none() && !target.is_unknown();
+    if let Some(names) = older.keys(path)
+        && (is_group || newer.keys(&steps).is_some())
+    {
+        return names.iter().try_for_each(|name| fold(older, newer, &[path, &[name]].concat(), folded));
     }
     if newer.raw(&steps).is_some() {
         return Ok(()); // the newer file wins
     }
     let raw = older.raw(path).unwrap_or("null");
+    let accepted = match target.key {
+        Some(key) if !key.fits(Raw::new(raw)) => Some(key.accepted()),
+        None if is_group => Some("a JSON object of keys".into()),
+        _ => None,
+    };
+    if let Some(accepted) = accepted {
+        let shown: String = raw.chars().take(40).collect();
+        folded.unusable.push(format!("{} is {shown}, but takes {accepted}", path.join(".")));
+        return Ok(());
+    }
     let written = match older.value(path) {
         Some(value) => newer.set(&steps, &value),
         None => newer.set_raw(&steps, raw),
     };
     written.map_err(|mismatch| anyhow::anyhow!("{mismatch} in the newer file; put it right first"))?;
-    targets.push(Target::find(&steps.join(".")));
+    folded.targets.push(target);
     Ok(())
 }

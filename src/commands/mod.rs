@@ -85,7 +85,7 @@ pub fn run(terminal: &mut Terminal<'_>, command: Command) -> Result<()> {
         Command::Install(args) => install::run(terminal, &args),
         Command::Uninstall(args) => uninstall::run(terminal, &args),
         Command::Completions(args) => completions::run(terminal, &args),
-        Command::Man => man::run(terminal),
+        Command::Man(args) => man::run(terminal, &args),
         Command::Slash(args) => slash::run(terminal, &args),
         Command::Refresh(args) => refresh::run(terminal, &args),
     }

@@ -108,7 +108,7 @@ fn pairs(words: &[String]) -> Result<Vec<(String, String)>> {
 
 /// Reads all values; the error names each one that cannot be used, with the accepted form.
 fn changes(pairs: &[(String, String)]) -> Result<Vec<Change>> {
-    let mut changes = Vec::new();
+    let mut changes: Vec<Change> = Vec::new();
     let mut refused = Vec::new();
     for (typed, value) in pairs {
         let target = Target::find(typed);
@@ -139,6 +139,11 @@ fn changes(pairs: &[(String, String)]) -> Result<Vec<Change>> {
             Err(accepted) => refused.push(format!("{} cannot be {value:?}: it takes {accepted}", target.path())),
         }
     }
+    // Of a key that was given twice, the last value counts.
+    let last: Vec<bool> = (0..changes.len())
+        .map(|at| changes[at + 1..].iter().all(|later| later.target.steps != changes[at].target.steps))
+        .collect();
+    let changes = changes.into_iter().zip(last).filter_map(|(change, last)| last.then_some(change)).collect();
     if refused.is_empty() { Ok(changes) } else { bail!("{}", refused.join("; ")) }
 }
 

@@ -117,6 +117,7 @@ fn seed_config(call: &Call<'_>, state: &mut BootstrapState) -> Result<Option<Str
         return Ok(None);
     }
     call.store.write(StateFile::Config, docs::SEED.as_bytes())?;
+    docs::keep_schema(call.store)?;
     state.seeded_config_at = Some(call.env.iso(call.env.now_ms));
     call.log.info(SOURCE, "config file made", Value::Null);
     Ok(Some(format!("Settings file made: {} (`/si config` shows what there is to set).", path.display())))

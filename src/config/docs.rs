@@ -1,13 +1,30 @@
 //! What is generated from the table for people and editors: the Markdown tables of the documentation and the JSON schema.
 
+use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use super::table::{Accepts, Key, Kind};
 use super::values::range;
 use super::{Config, KEYS, PRESETS, SECTIONS, human};
+use crate::store::{StateFile, Store};
 
 /// What a new configuration file holds: nothing but the name of its schema.
 pub const SEED: &str = "{\n  \"$schema\": \"./session-intelligence.schema.json\"\n}\n";
+
+/// Writes the schema that [`SEED`] names, unless it is there already as this version makes it. Says whether it did.
+pub fn keep_schema(store: Store<'_>) -> Result<bool> {
+    let text = schema_text()?;
+    if store.read(StateFile::Schema).as_deref() == Some(text.as_bytes()) {
+        return Ok(false);
+    }
+    store.write(StateFile::Schema, text.as_bytes())?;
+    Ok(true)
+}
+
+/// The JSON schema as a file holds it.
+pub fn schema_text() -> Result<String> {
+    Ok(serde_json::to_string_pretty(&schema())? + "\n")
+}
 
 /// What can be turned off, and the key that does it.
 pub static TURN_OFF: &[(&str, &str)] = &[

@@ -58,7 +58,7 @@ impl Key {
     }
 
     /// Whether a value of the file can be used as it stands.
-    pub(super) fn fits(&self, raw: Raw<'_>) -> bool {
+    pub fn fits(&self, raw: Raw<'_>) -> bool {
         (self.load)(&mut Config::default(), raw, &Spec { clamp: false, ..self.spec })
     }
 

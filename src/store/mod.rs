@@ -71,6 +71,8 @@ pub enum StateFile<'a> {
     WorkTreeRefresh(&'a str),
     /// `{C}/session-intelligence.json`: the user's config.
     Config,
+    /// `{C}/session-intelligence.schema.json`: the JSON schema that a new config names.
+    Schema,
     /// `{C}/statusline-intel.json`: the older, flat status line config.
     LegacyConfig,
     /// `{C}/.si-bootstrap-state`: what session starts have already done.
@@ -151,6 +153,7 @@ impl StateFile<'_> {
             WorkTree(hash) => temp(format!("claude-git-{hash}.json")),
             WorkTreeRefresh(hash) => temp(format!("claude-git-{hash}.refresh")),
             Config => env.in_claude("session-intelligence.json"),
+            Schema => env.in_claude("session-intelligence.schema.json"),
             LegacyConfig => env.in_claude("statusline-intel.json"),
             Bootstrap => env.in_claude(".si-bootstrap-state"),
             History => env.in_claude("logs/compact-history.jsonl"),
@@ -296,7 +299,13 @@ impl<'e> Store<'e> {
                 name.strip_prefix(file).is_some_and(|end| end.is_empty() || end.starts_with(".corrupt."))
             };
             list(claude.clone(), &|name| {
-                ["session-intelligence.json", ".si-bootstrap-state", "smartcompact"].iter().any(|file| is(name, file))
+                let files = [
+                    "session-intelligence.json",
+                    "session-intelligence.schema.json",
+                    ".si-bootstrap-state",
+                    "smartcompact",
+                ];
+                files.iter().any(|file| is(name, file))
             });
             list(claude.join("logs"), &|name| {
                 ["compact-history.jsonl", "adaptive-zones-announced.json"].iter().any(|file| is(name, file))
@@ -318,12 +327,14 @@ impl<'e> Store<'e> {
     /// Takes the file's lock, waiting at most `patience` (zero: one try).
     pub fn lock_within(&self, state: StateFile<'_>, patience: Duration) -> Result<Guard<'e>> {
         let lock_path = state.lock_path(self.env).context("no configuration folder")?;
+        let tmp = self.env.tmp.display();
+        let no_place = || format!("{tmp} cannot be written: point TMPDIR at a folder of yours");
         if !self.env.tmp.exists() {
-            file::private_dir(&self.env.tmp).with_context(|| format!("make {}", self.env.tmp.display()))?;
+            file::private_dir(&self.env.tmp).with_context(no_place)?;
         }
         let lock = file::lock(&lock_path, patience)
-            .with_context(|| format!("lock {}", lock_path.display()))?
-            .with_context(|| format!("{} is held by another process", lock_path.display()))?;
+            .with_context(no_place)?
+            .with_context(|| format!("another process holds {}; try again", lock_path.display()))?;
         Ok(Guard { store: *self, lock_path, _lock: lock })
     }
 

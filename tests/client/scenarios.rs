@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::api::Turn;
+use crate::api::{Request, Turn};
 use crate::compaction;
 use crate::screen::{self, Screen};
 use crate::world::{Client, REPOSITORY, World};
@@ -227,6 +227,17 @@ fn slash_commands_pass_every_word_through(client: &Client) -> Outcome {
     assert!(config.contains("\" (*) $HOME `id` \""), "{config}");
     assert!(said.contains("Done."), "{said}");
     assert_eq!(world.api.take().len(), 1);
+    // What the program says beside its answer reaches the model too.
+    for (typed, answer) in [
+        ("/si set compact.threshold 75", "not written (add --yes)"),
+        ("/si get compact.treshold", "compact.treshold is not a known key"),
+        ("/si frobnicate", "unrecognized subcommand"),
+    ] {
+        let output = world.run(&["-p", typed]);
+        assert!(output.status.success(), "{typed}: {}", String::from_utf8_lossy(&output.stdout));
+        let asked: Vec<String> = world.api.take().iter().map(Request::text).collect();
+        assert!(asked.iter().any(|text| text.contains(answer)), "{typed}: {asked:#?}");
+    }
     Outcome::Passed
 }
 

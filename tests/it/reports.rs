@@ -168,6 +168,18 @@ fn completions_and_the_manual_page_name_the_commands() {
     assert_eq!(si(&sandbox, &["completions", "tcsh"]).code, 64);
     let page = si(&sandbox, &["man"]).stdout;
     assert!(page.contains(".TH si 1") && page.contains("migrate"), "{page}");
+    let folder = sandbox.root().join("man1");
+    std::fs::create_dir(&folder).unwrap();
+    let written = si(&sandbox, &["man", "--dir", folder.to_str().unwrap()]);
+    assert_eq!((written.code, written.stdout.as_str(), written.stderr.as_str()), (0, "", ""), "{written}");
+    assert_eq!(sandbox.read(folder.join("si.1")), page);
+    for (command, option) in [("pin", "no\\-compact"), ("recover", "all"), ("install", "dry\\-run"), ("set", "yes")] {
+        let text = sandbox.read(folder.join(format!("si-{command}.1")));
+        assert!(text.contains(option) && text.contains(".SH OPTIONS"), "{command}: {text}");
+    }
+    assert!(!folder.join("si-slash.1").exists());
+    let nowhere = si(&sandbox, &["man", "--dir", "/proc/no-such-folder"]);
+    assert!(nowhere.code == 1 && nowhere.stderr.contains("cannot be written into /proc/no-such-folder"), "{nowhere}");
 }
 
 #[test]

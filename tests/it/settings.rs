@@ -391,3 +391,75 @@ fn a_field_that_does_not_exist_is_named_when_it_is_set() {
         "{output}"
     );
 }
+
+#[test]
+fn a_new_file_names_a_schema_that_is_there() {
+    let schema = |sandbox: &Sandbox| sandbox.read(sandbox.home.join(".claude/session-intelligence.schema.json"));
+    let by_set = Sandbox::new();
+    assert_eq!(si(&by_set, &["set", "compact.threshold", "75", "--yes"]).code, 0);
+    let file: Value =
+        serde_json::from_str(&by_set.read(by_set.home.join(".claude/session-intelligence.json"))).unwrap();
+    assert_eq!(file["$schema"], "./session-intelligence.schema.json");
+    assert_eq!(schema(&by_set), si(&by_set, &["config", "--schema"]).stdout);
+
+    let by_start = Sandbox::new();
+    by_start.hook("SessionStart", &json!({"session_id": "s", "cwd": by_start.cwd, "source": "startup"})).run();
+    assert_eq!(schema(&by_start), schema(&by_set));
+
+    let by_install = Sandbox::new();
+    let path = by_install.home.join(".claude/session-intelligence.schema.json");
+    assert!(si(&by_install, &["install", "--dry-run"]).stdout.contains(&format!("would write {}", path.display())));
+    assert!(!path.exists());
+    assert_eq!(si(&by_install, &["install"]).code, 0);
+    assert_eq!(schema(&by_install), schema(&by_set));
+    by_install.write(&path, "of an older version");
+    assert_eq!(si(&by_install, &["install"]).code, 0);
+    assert_eq!(schema(&by_install), schema(&by_set));
+    assert!(si(&by_install, &["install"]).stdout.contains("nothing to change"));
+    assert_eq!(si(&by_install, &["uninstall", "--purge"]).code, 0);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_key_that_is_given_twice_is_one_change() {
+    let sandbox = Sandbox::new();
+    let output = si(&sandbox, &["set", "compact.treshold", "5", "compact.treshold", "6", "--yes"]);
+    assert_eq!(output.stderr.matches("is not a known key").count(), 1, "{output}");
+    assert_eq!(si(&sandbox, &["get", "compact.treshold"]).stdout, "6\n");
+    let output = si(&sandbox, &["set", "statusline.fields", "tokenz", "Fields", "tokenz,model", "--yes"]);
+    assert_eq!(output.stderr.matches("which is no field").count(), 1, "{output}");
+    assert_eq!(output.stdout.matches("\"tokenz\"").count(), 1, "{output}");
+}
+
+#[test]
+fn migrating_takes_over_what_can_be_used_alone() {
+    let sandbox = Sandbox::new();
+    let older = r#"{"fields": "model", "maxTaskLength": 55, "preset": "fancy", "zones": {"yellow": "much", "red": 500000}, "prices": 7, "mine": 1}"#;
+    sandbox.write(&sandbox.home.join(".claude/statusline-intel.json"), older);
+    let output = si(&sandbox, &["migrate", "--yes"]);
+    let file: Value =
+        serde_json::from_str(&sandbox.read(sandbox.home.join(".claude/session-intelligence.json"))).unwrap();
+    assert_eq!(file["statusline"], json!({"maxTaskLength": 55, "zones": {"red": 500_000}, "mine": 1}), "{output}");
+    for (key, value) in
+        [("fields", "\"model\""), ("preset", "\"fancy\""), ("zones.yellow", "\"much\""), ("prices", "7")]
+    {
+        let said = format!("note: {key} is {value}, but takes ");
+        assert!(output.stderr.contains(&said), "{said}: {output}");
+    }
+    let again = si(&sandbox, &["migrate", "--yes"]);
+    assert!(again.stdout.contains("Nothing else to migrate"), "{again}");
+}
+
+#[test]
+fn a_temp_folder_that_cannot_be_written_is_named_with_what_to_do() {
+    let sandbox = Sandbox::new();
+    for command in
+        [&["install"][..], &["uninstall"], &["set", "compact.threshold", "5", "--yes"], &["pin", "--session", "s", "x"]]
+    {
+        let output = sandbox.si(command.iter().copied()).var("TMPDIR", "/proc/no-such-folder").run();
+        assert_eq!(output.code, 1, "{command:?}: {output}");
+        let advice = "/proc/no-such-folder cannot be written: point TMPDIR at a folder of yours";
+        assert!(output.stderr.contains(advice) && !output.stderr.contains("try again"), "{command:?}: {output}");
+        assert_eq!(output.stderr.lines().count(), 1, "{output}");
+    }
+}

@@ -466,7 +466,9 @@ fn the_scripts_install_and_remove_everything() {
         "share/zsh/site-functions/_si",
         "share/fish/vendor_completions.d/si.fish",
         "share/man/man1/si.1",
+        "share/man/man1/si-pin.1",
     ];
+    sandbox.write(&prefix.join("share/man/man1/si-other.1"), "somebody else's");
     for round in 0..2 {
         let (code, said) = script("install.sh", &["--no-claude-md"], &prefix, &path);
         assert_eq!(code, 0, "{round}: {said}");
@@ -485,6 +487,7 @@ fn the_scripts_install_and_remove_everything() {
         }
     }
     assert_eq!(tree(&sandbox).get("hooks"), None);
+    assert_eq!(std::fs::read_dir(prefix.join("share/man/man1")).unwrap().count(), 1, "what is not ours stays");
 
     // What is missing is named in one sentence, and nothing was begun.
     let bare = sandbox.root().join("bare");
