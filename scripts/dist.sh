@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds a static si for Linux and packs it with its completions and manual page into target/dist.
+# Builds a static si for Linux and packs it with its completions and manual pages into target/dist.
 #
 #   scripts/dist.sh [TARGET]     (default: this machine; a musl target is static everywhere)
 set -eu
@@ -29,9 +29,9 @@ version=$("$binary" --version | cut -d' ' -f2)
 name=si-$version-$target
 stage=$out/dist/$name
 rm -rf "$stage"
-mkdir -p "$stage"
+mkdir -p "$stage/man1"
 cp "$binary" README.md LICENSE CHANGELOG.md "$stage/"
-"$binary" man >"$stage/si.1"
+"$binary" man --dir "$stage/man1"
 "$binary" completions bash >"$stage/si.bash"
 "$binary" completions zsh >"$stage/_si"
 "$binary" completions fish >"$stage/si.fish"
