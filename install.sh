@@ -3,11 +3,22 @@
 #
 #   ./install.sh [--dry-run] [--no-statusline] [--no-claude-md]    the options are those of `si install`
 #
+# With --dry-run the program is built, and what would be changed is shown; nothing is installed.
 # Safe to run again: an upgrade replaces the program in one step and leaves the rest as it is.
 set -eu
 
 say() { printf 'install.sh: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
+
+dry=
+for option; do
+    case $option in
+    --dry-run) dry=yes ;;
+    --no-statusline | --no-claude-md) ;;
+    -h | --help) sed -n '2,/^set/{s/^# \{0,1\}//p;}' "$0"; exit 0 ;;
+    *) say "$option is no option; there are --dry-run, --no-statusline and --no-claude-md."; exit 64 ;;
+    esac
+done
 
 here=$(cd "$(dirname "$0")" && pwd)
 [ -n "${PREFIX:-}${HOME:-}" ] || fail "there is no home folder: set HOME, or PREFIX to where si shall go."
@@ -18,15 +29,21 @@ command -v cargo >/dev/null 2>&1 || PATH=$PATH:${CARGO_HOME:-${HOME:-}/.cargo}/b
 command -v cargo >/dev/null 2>&1 || fail "cargo is missing: install Rust from https://rustup.rs and run this again."
 command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1 || command -v clang >/dev/null 2>&1 ||
     fail "a C compiler is missing: install gcc or clang and run this again."
-mkdir -p "$prefix/bin" 2>/dev/null && [ -w "$prefix/bin" ] ||
+[ -n "$dry" ] || { mkdir -p "$prefix/bin" 2>/dev/null && [ -w "$prefix/bin" ]; } ||
     fail "$prefix/bin cannot be written: choose another folder with PREFIX=… and run this again."
 
 # The program is built beside its place and moved there, so that a running status line never sees half of it.
 stage=$prefix/bin/.si-install.$$
+[ -z "$dry" ] || stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 trap 'exit 1' HUP INT TERM
 (cd "$here" && cargo install --quiet --path . --locked --force --no-track --root "$stage") ||
     fail "the build failed; the reason stands above. It needs Rust 1.89 or newer."
+if [ -n "$dry" ]; then
+    "$stage/bin/si" install --program "$prefix/bin/si" "$@"
+    say "built, and nothing installed: this was a dry run"
+    exit 0
+fi
 mv -f "$stage/bin/si" "$prefix/bin/si"
 say "installed $prefix/bin/si ($("$prefix/bin/si" --version))"
 

@@ -37,6 +37,9 @@ pub struct Args {
     /// Never write the session rules into a project's CLAUDE.md
     #[arg(long)]
     pub no_claude_md: bool,
+    /// Register the program at this path instead of this one; for installers, which know where it will be
+    #[arg(long, value_name = "PATH", hide = true)]
+    pub program: Option<PathBuf>,
 }
 
 /// What was found, for telling the user.
@@ -51,7 +54,8 @@ struct Found {
 pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     let env = terminal.env;
     let store = Store::new(env);
-    let exe = env.exe.as_deref().context("the system does not say where this program is")?;
+    let exe =
+        args.program.as_deref().or(env.exe.as_deref()).context("the system does not say where this program is")?;
     let mut found = Found::default();
     let mut work = |settings: &mut Document, state: &mut State| {
         found = put_in(env, settings, state, exe, args)?;

@@ -18,6 +18,7 @@ mod lanes;
 mod memory;
 mod readme;
 mod reports;
+mod scripts;
 mod settings;
 mod setup;
 mod statusline;
