@@ -48,6 +48,8 @@ pub enum What {
 /// Renews the answer and prints nothing: whoever asked is gone already.
 pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     let (env, store) = (terminal.env, Store::new(terminal.env));
+    // Nobody waits for it, so it yields to all that somebody waits for.
+    let _ = rustix::process::nice(10);
     match &args.what {
         What::Git { dir } => git::refresh(env, store, dir),
         What::Anchors { dir, days, limit } => anchors::refresh(env, store, dir, *days, *limit),

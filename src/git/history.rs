@@ -1,4 +1,4 @@
-//! Commits and what they changed, by libgit2, which starts no program.
+//! Commits and what they changed, mostly by libgit2, which starts no program.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use git2::{Delta, DescribeFormatOptions, DescribeOptions, DiffOptions, Oid, Repository, Sort};
 
-use super::head::{Head, head, key};
+use super::command::Git;
+use super::head::{Head, Place, key};
 use crate::env::Env;
 use crate::store::records::git::{CommitFacts, WorkTreeAnswer};
 use crate::store::{StateFile, Store};
@@ -69,6 +70,8 @@ fn read_facts(head: &Head, id: &str) -> Option<CommitFacts> {
 }
 
 fn open(head: &Head) -> Option<Repository> {
+    // Hashing every object anew would tell of a broken disk, at a quarter of the time.
+    git2::opts::strict_hash_verification(false);
     Repository::open(&head.root).ok()
 }
 
@@ -126,19 +129,32 @@ pub fn commits_since(head: &Head, since_ms: i64, max: usize) -> Vec<Commit> {
 }
 
 /// Paths that commits of the last `hours` changed, from the top of the work tree, each once; merges do not count, since
-/// what they brought in was changed elsewhere.
-pub fn recent_files(env: &Env, dir: &Path, hours: f64) -> Vec<String> {
-    let Some(head) = head(env, dir) else { return Vec::new() };
-    let mut paths = BTreeSet::new();
-    let mut left = MAX_RECENT;
-    each_since(&head, env.now_ms - (hours * 3_600_000.0) as i64, |repository, commit| {
-        if commit.parent_count() < 2 {
-            paths.extend(changed(repository, commit).into_iter().flatten());
-        }
-        left -= 1;
-        left > 0
-    });
-    paths.into_iter().collect()
+/// what they brought in was changed elsewhere. Asked of `git`, which reads the trees of large commits in half the time
+/// that libgit2 needs, and can be stopped at `deadline`; what it has not told by then is none.
+pub fn recent_files(env: &Env, dir: &Path, hours: f64, deadline: Duration) -> Vec<String> {
+    let find = || {
+        let since = (env.now_ms - (hours * 3_600_000.0) as i64).div_euclid(1000);
+        let words = [
+            "log",
+            "--no-merges",
+            &format!("--max-age={since}"),
+            &format!("--max-count={MAX_RECENT}"),
+            "--format=",
+            "--name-only",
+            "--find-renames",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-show-signature",
+            "--no-color",
+            "-z",
+        ];
+        Git::new(env, &Place::of(env, dir)?, deadline, &|| false)?.ask(&words)
+    };
+    let answer = find().unwrap_or_default();
+    // A line break stands where the message of a commit would.
+    let names = answer.split(|byte| *byte == 0).map(|name| name.trim_ascii_start()).filter(|name| !name.is_empty());
+    let names: BTreeSet<&[u8]> = names.collect();
+    names.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
 }
 
 /// Visits the paths that each commit without a second parent changed since a moment, newest commit first. Says whether it

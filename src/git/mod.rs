@@ -3,7 +3,7 @@
 //! HEAD is read from its files ([`head`]), without opening a repository. The working tree is asked of `git`
 //! ([`work_tree`], [`dirty_files`]), within a deadline, so that it never writes into the repository and never runs a
 //! program that the repository names; past the deadline the last stored answer counts, and one detached process per work
-//! tree asks again. Log and diffs between commits come from libgit2 ([`last_commit`] and its kin), which starts nothing.
+//! tree asks again. Commits and diffs between them come from libgit2 ([`last_commit`] and its kin), which starts nothing.
 //!
 //! A bare repository, one that belongs to another user, and no repository are all the same: none.
 

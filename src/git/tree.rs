@@ -17,6 +17,11 @@ const FRESH_MS: i64 = 30_000;
 const REFRESH_DEADLINE: Duration = Duration::from_secs(10);
 /// How often a refresh looks whether it was given up.
 const GIVE_UP_EVERY: Duration = Duration::from_millis(50);
+/// From how large an index on, in bytes, a work tree of which nothing is known is scanned by a detached refresh alone: that
+/// of about 6,000 files, which git looks through in some 30 ms.
+const LARGE_INDEX: u64 = 512 << 10;
+/// The most paths that a diff is asked for by name.
+const MAX_NAMED: usize = 200;
 /// How long a mark waits for the record's lock: a hook has better things to do.
 const MARK_PATIENCE: Duration = Duration::from_millis(100);
 
@@ -55,8 +60,11 @@ pub fn work_tree(env: &Env, store: Store<'_>, head: &Head, deadline: Duration) -
     if is_current(env, &stored, head, index_mtime) {
         return answer(&stored);
     }
-    // A scan that is known to need more than there is would only cost its deadline.
-    if u128::from(stored.took) <= deadline.as_millis() {
+    // A scan that is known to need more than there is would only cost its deadline, and the first redraw of a session has
+    // a transcript to read as well.
+    let unknown = stored.t == 0 && stored.took == 0;
+    let too_long = u128::from(stored.took) > deadline.as_millis() || unknown && index_size(head) > LARGE_INDEX;
+    if !too_long {
         let begun = Instant::now();
         if let Some(scan) = scan(env, head, deadline, &|| false) {
             remember(env, store, head, index_mtime, Some(scan), begun.elapsed());
@@ -140,6 +148,10 @@ fn answer(stored: &WorkTreeAnswer) -> Option<WorkTree> {
     Some(WorkTree { dirty, added, deleted, ahead, behind }).filter(|known| *known != WorkTree::default())
 }
 
+fn index_size(head: &Head) -> u64 {
+    head.git_dir.join("index").metadata().map_or(0, |meta| meta.len())
+}
+
 fn index_mtime(head: &Head) -> i64 {
     let modified = head.git_dir.join("index").metadata().and_then(|meta| meta.modified());
     modified.ok().and_then(|when| when.duration_since(UNIX_EPOCH).ok()).map_or(0, |since| since.as_millis() as i64)
@@ -185,8 +197,18 @@ fn scan(env: &Env, head: &Head, deadline: Duration, give_up: &dyn Fn() -> bool) 
         Kind::Unborn => (None, None), // nothing to compare with
         _ if status.files.iter().all(|file| file.code == "??") => (Some(0), Some(0)),
         _ => {
-            let words =
-                ["diff", "--numstat", "--no-ext-diff", "--no-textconv", "--no-color", IGNORE_SUBMODULES, "HEAD"];
+            let words = [
+                "--literal-pathspecs",
+                "diff",
+                "--numstat",
+                "--no-ext-diff",
+                "--no-textconv",
+                "--no-color",
+                IGNORE_SUBMODULES,
+                "HEAD",
+                "--",
+            ];
+            let words: Vec<&str> = words.into_iter().chain(tracked(&status.files)).collect();
             let (added, deleted) = sum_numstat(&git.ask(&words)?);
             (Some(added), Some(deleted))
         }
@@ -198,6 +220,16 @@ fn scan(env: &Env, head: &Head, deadline: Duration, give_up: &dyn Fn() -> bool) 
         ahead: status.ahead_behind.map(|(ahead, _)| ahead),
         behind: status.ahead_behind.map(|(_, behind)| behind),
     })
+}
+
+/// The changed paths that git tracks, so that a diff need not look at all the others once more; none, which stands for
+/// all, where they are many or cannot be named.
+fn tracked(files: &[DirtyFile]) -> Vec<&str> {
+    let changed = files.iter().filter(|file| file.code != "??");
+    let paths: Vec<&str> =
+        changed.flat_map(|file| [Some(&file.path), file.from.as_ref()]).flatten().map(String::as_str).collect();
+    let named = paths.len() <= MAX_NAMED && !paths.iter().any(|path| path.contains(char::REPLACEMENT_CHARACTER));
+    if named { paths } else { Vec::new() }
 }
 
 const IGNORE_SUBMODULES: &str = "--ignore-submodules=all";

@@ -90,11 +90,10 @@ fn baseline(call: &Call<'_>, prompt: &str) -> Baseline {
     baseline.files = task_change::key_files(&notes);
     let bases = baseline.bases.clone();
     std::thread::scope(|scope| {
-        // The working tree takes longest: git scans it while the rest is read here.
+        // The working tree takes longest, the history next: git looks at both while the rest is read here.
         let dirty = root.is_some().then(|| scope.spawn(|| git::dirty_files(env, anchor, git::HOOK_DEADLINE)));
-        if root.is_some() {
-            baseline.files.extend(git::recent_files(env, anchor, config.recent_hours));
-        }
+        let recent = || git::recent_files(env, anchor, config.recent_hours, git::HOOK_DEADLINE);
+        let recent = root.is_some().then(|| scope.spawn(recent));
         if let Some(path) = call.payload.transcript_path() {
             let mut mentions = Mentions::new(config.transcript_turns, &bases);
             transcript::each_line_backwards(&path, MENTIONS_WITHIN, |line| {
@@ -105,6 +104,7 @@ fn baseline(call: &Call<'_>, prompt: &str) -> Baseline {
             });
             baseline.files.extend(mentions.into_files());
         }
+        baseline.files.extend(recent.and_then(|log| log.join().ok()).unwrap_or_default());
         let dirty = dirty.and_then(|scan| scan.join().ok()).flatten().unwrap_or_default();
         let ours = |file: &_| head.as_ref().is_some_and(|head| claude_md::is_our_change(call.store, head, file));
         baseline.files.extend(dirty.into_iter().filter(|file| !ours(file)).map(|file| file.path));
