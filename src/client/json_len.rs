@@ -113,15 +113,17 @@ enum Form {
 
 /// The units of a string's inside, its escapes taken for what they stand for.
 fn units(inner: &str, form: Form) -> u64 {
-    let mut rest = inner;
-    let mut total = 0;
-    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
-        total += plain_units(&rest[..at]);
-        let (units, taken) = escape(&rest[at..], form);
-        total += units;
-        rest = rest.get(at + taken..).unwrap_or("");
+    let mut total = plain_units(inner);
+    let mut at = 0;
+    // Escapes are ASCII, so what they were counted for above is their length.
+    while let Some(next) = inner.as_bytes().get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
+        at += next;
+        let (units, taken) = escape(&inner[at..], form);
+        let taken = taken.min(inner.len() - at);
+        total = total + units - taken as u64;
+        at += taken;
     }
-    total + plain_units(rest)
+    total
 }
 
 fn plain_units(text: &str) -> u64 {

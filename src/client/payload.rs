@@ -9,21 +9,54 @@ use crate::store::Sid;
 
 /// The document of one hook call or redraw. Accessors know where the client keeps a thing, older spellings included.
 #[derive(Debug, Clone, Default)]
-pub struct Payload<'a>(Object<'a>);
+pub struct Payload<'a> {
+    object: Object<'a>,
+    response: Option<ToolResponse<'a>>,
+}
+
+/// Where the client keeps a tool's result, older spellings last.
+const TOOL_RESPONSE: [&str; 4] = ["tool_response", "tool_output", "output", "result"];
+
+/// A tool's result. It may be long, so it is cut into its members once.
+#[derive(Debug, Clone)]
+pub struct ToolResponse<'a> {
+    raw: Raw<'a>,
+    object: Option<Object<'a>>,
+}
+
+impl<'a> ToolResponse<'a> {
+    /// Takes the value of a result.
+    pub fn new(raw: Raw<'a>) -> ToolResponse<'a> {
+        ToolResponse { raw, object: raw.object() }
+    }
+
+    /// The value itself.
+    pub fn raw(&self) -> Raw<'a> {
+        self.raw
+    }
+
+    /// Its members, if it is an object.
+    pub fn object(&self) -> Option<&Object<'a>> {
+        self.object.as_ref()
+    }
+}
 
 impl<'a> Payload<'a> {
     /// Reads a payload; none when it is not one JSON object.
     pub fn parse(text: &'a str) -> Option<Payload<'a>> {
-        Object::parse(text).map(Payload)
+        let object = Object::parse(text)?;
+        let filled = |raw: &Raw<'_>| !matches!(raw.text(), "\"\"" | "0" | "false");
+        let response = TOOL_RESPONSE.iter().find_map(|key| object.get(key).filter(filled));
+        Some(Payload { response: response.map(ToolResponse::new), object })
     }
 
     /// The document itself, for the fields that one lane alone reads.
     pub fn object(&self) -> &Object<'a> {
-        &self.0
+        &self.object
     }
 
     fn first_str(&self, keys: &[&str]) -> Option<Cow<'a, str>> {
-        keys.iter().find_map(|key| self.0.str(key).filter(|text| !text.is_empty()))
+        keys.iter().find_map(|key| self.object.str(key).filter(|text| !text.is_empty()))
     }
 
     /// The session id as it stands in the payload.
@@ -41,7 +74,7 @@ impl<'a> Payload<'a> {
 
     /// The folder the session is in now: `cwd`, else `workspace.current_dir`, if absolute.
     pub fn cwd(&self) -> Option<PathBuf> {
-        let cwd = self.first_str(&["cwd"]).or_else(|| self.0.at(&["workspace", "current_dir"])?.str());
+        let cwd = self.first_str(&["cwd"]).or_else(|| self.object.at(&["workspace", "current_dir"])?.str());
         cwd.map(|text| PathBuf::from(text.as_ref())).filter(|path| path.is_absolute())
     }
 
@@ -64,7 +97,7 @@ impl<'a> Payload<'a> {
     /// The prompt of a UserPromptSubmit.
     pub fn prompt(&self) -> Option<Cow<'a, str>> {
         self.first_str(&["prompt"])
-            .or_else(|| self.0.at(&["user_message", "content"])?.str())
+            .or_else(|| self.object.at(&["user_message", "content"])?.str())
             .or_else(|| self.first_str(&["message"]))
     }
 
@@ -76,19 +109,26 @@ impl<'a> Payload<'a> {
     /// The tool call's id; one that is a number counts too.
     pub fn tool_use_id(&self) -> Option<Cow<'a, str>> {
         let keys = ["tool_use_id", "toolUseId", "tool_call_id"];
-        let number = || keys.iter().find_map(|key| self.0.get(key).filter(|raw| raw.f64().is_some()));
+        let number = || keys.iter().find_map(|key| self.object.get(key).filter(|raw| raw.f64().is_some()));
         self.first_str(&keys).or_else(|| number().map(|raw| Cow::Borrowed(raw.text())))
     }
 
     /// The tool's input, raw.
     pub fn tool_input(&self) -> Option<Raw<'a>> {
-        ["tool_input", "toolInput", "input"].iter().find_map(|key| self.0.get(key))
+        ["tool_input", "toolInput", "input"].iter().find_map(|key| self.object.get(key))
     }
 
     /// The tool's result, raw: `tool_response`, else the older spellings; one that holds nothing is passed over.
-    pub fn tool_response(&self) -> Option<Raw<'a>> {
-        let filled = |raw: &Raw<'_>| !matches!(raw.text(), "\"\"" | "0" | "false");
-        ["tool_response", "tool_output", "output", "result"].iter().find_map(|key| self.0.get(key).filter(filled))
+    pub fn tool_response(&self) -> Option<&ToolResponse<'a>> {
+        self.response.as_ref()
+    }
+
+    /// The tool's result, of several spellings the first that is there, be it null or nothing.
+    pub fn any_tool_response(&self) -> Option<Cow<'_, ToolResponse<'a>>> {
+        let present = |name: &str| self.object.iter().filter(|(key, _)| *key == name).last().map(|(_, value)| value);
+        let raw = TOOL_RESPONSE.into_iter().find_map(present)?;
+        let same = self.tool_response().filter(|response| std::ptr::eq(response.raw.text(), raw.text()));
+        Some(same.map_or_else(|| Cow::Owned(ToolResponse::new(raw)), Cow::Borrowed))
     }
 
     /// Whether a subagent made the call: its input and output are not in the main context.
@@ -114,7 +154,7 @@ mod tests {
         .unwrap();
         assert_eq!(payload.session_id(), None);
         assert_eq!(payload.cwd(), Some(PathBuf::from("/w")));
-        assert_eq!(payload.tool_response().unwrap().str().unwrap(), "x");
+        assert_eq!(payload.tool_response().unwrap().raw().str().unwrap(), "x");
     }
 
     #[test]

@@ -3,9 +3,9 @@
 //! A host may leave the pipe open. So whenever nothing more is there for the moment, what came so far is tried as a
 //! whole document; only an incomplete one is waited for, and no longer than the lane's patience.
 
-use std::io::Read;
 use std::time::{Duration, Instant};
 
+use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::json::Object;
@@ -13,13 +13,14 @@ use super::json::Object;
 /// The most that is read, in bytes.
 pub const MAX: usize = 64 << 20;
 
+/// How much is read at once at first, in bytes: a payload without a long result. It doubles with what came.
+const FIRST: usize = 16 << 10;
+
 /// Reads standard input to its end, to a complete JSON object, to [`MAX`] bytes, or until `patience` is over.
 pub fn read(patience: Duration) -> Vec<u8> {
     let stdin = std::io::stdin();
-    let mut lock = stdin.lock();
     let deadline = Instant::now() + patience;
     let mut bytes = Vec::new();
-    let mut buffer = [0; 16 << 10];
     while bytes.len() < MAX {
         if !ready(&stdin, Duration::ZERO) {
             if ends_object(&bytes) {
@@ -30,16 +31,18 @@ pub fn read(patience: Duration) -> Vec<u8> {
                 break;
             }
         }
-        match lock.read(&mut buffer) {
+        // Straight into the document, past the standard library's buffer: it would be one more copy.
+        bytes.reserve(bytes.len().max(FIRST));
+        match rustix::io::read(&stdin, spare_capacity(&mut bytes)) {
             Ok(0) => break,
-            Ok(n) => bytes.extend_from_slice(&buffer[..n.min(MAX - bytes.len())]),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => break,
         }
         if Instant::now() >= deadline && !ends_object(&bytes) {
             break;
         }
     }
+    bytes.truncate(MAX);
     bytes
 }
 

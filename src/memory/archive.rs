@@ -12,7 +12,6 @@ use memchr::memmem;
 use serde_json::json;
 
 use crate::client::json::Raw;
-use crate::client::payload::Payload;
 use crate::config::ToolArchive;
 use crate::env::Env;
 use crate::hooks::Call;
@@ -52,11 +51,11 @@ pub struct Response<'a> {
 /// `tool_use_id`, however often the hook fires. What goes wrong is for the caller to log; the call itself is unharmed.
 pub fn store_response(call: &Call<'_>) -> Result<()> {
     let (config, payload) = (&call.config.tool_archive, call.payload);
-    let (Some(id), Some(response)) = (payload.tool_use_id(), response(payload)) else { return Ok(()) };
-    if !config.enabled || response.text().len() < config.threshold_chars {
+    let (Some(id), Some(response)) = (payload.tool_use_id(), payload.any_tool_response()) else { return Ok(()) };
+    if !config.enabled || response.raw().text().len() < config.threshold_chars {
         return Ok(());
     }
-    let Some(body) = Body::of(response) else { return Ok(()) };
+    let Some(body) = Body::of(&response) else { return Ok(()) };
     if is_secret(call) {
         call.log.debug("tool-archive", "not archived: shape.dropGlobs", json!({"id": id}));
         return Ok(());
@@ -69,13 +68,6 @@ pub fn store_response(call: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The response of a call: of several spellings the first that is there, be it null.
-pub fn response<'a>(payload: &Payload<'a>) -> Option<Raw<'a>> {
-    let spellings = ["tool_response", "tool_output", "output", "result"];
-    let present = |name: &str| payload.object().iter().filter(|(key, _)| *key == name).last().map(|(_, value)| value);
-    spellings.into_iter().find_map(present)
-}
-
 /// Whether the call touched what `shape.dropGlobs` keeps secret: by its path, or by a word of its command.
 fn is_secret(call: &Call<'_>) -> bool {
     let Some(input) = call.payload.tool_input().and_then(Raw::object) else { return false };
@@ -86,7 +78,7 @@ fn is_secret(call: &Call<'_>) -> bool {
     let base = base.to_str();
     let path = ["file_path", "path", "notebook_path", "glob"].into_iter().filter_map(|key| input.str(key));
     // A search names the files it shows.
-    let found = || call.payload.tool_response().and_then(Raw::object)?.get("filenames")?.items();
+    let found = || call.payload.tool_response()?.object()?.get("filenames")?.items();
     path.into_iter().any(|path| globs.hit_path(&path, base))
         || found().into_iter().flatten().filter_map(Raw::str).any(|path| globs.hit_path(&path, base))
         || input.str("command").is_some_and(|command| {

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::root_dir::Kind;
 use crate::client::json::{Object, Raw};
 use crate::client::json_len;
-use crate::client::payload::Payload;
+use crate::client::payload::{Payload, ToolResponse};
 use crate::store::{Sid, StateFile, Store};
 
 /// Token budgets outside of this are nonsense.
@@ -40,17 +40,18 @@ pub fn call_tokens(payload: &Payload<'_>) -> u64 {
 }
 
 /// Tokens of what the model sees of a result: the client's result objects hold much more than that.
-fn seen(tool: &str, response: Raw<'_>) -> u64 {
+fn seen(tool: &str, result: &ToolResponse<'_>) -> u64 {
+    let response = result.raw();
     if let Some(units) = json_len::string(response) {
         return quarter(units);
     }
     if matches!(tool, "Edit" | "MultiEdit" | "Write" | "NotebookEdit") {
         return CHANGED;
     }
-    if let Some(object) = response.object() {
+    if let Some(object) = result.object() {
         let of_tool = match tool {
-            "Bash" => of_bash(&object),
-            "Read" => of_read(&object),
+            "Bash" => of_bash(object),
+            "Read" => of_read(object),
             _ => None,
         };
         return of_tool.unwrap_or_else(|| quarter(json_len::compact(response)));

@@ -3,6 +3,7 @@
 use memchr::memmem;
 
 use crate::client::json::{Object, Raw};
+use crate::client::payload::ToolResponse;
 
 /// What a call did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +33,7 @@ impl Phase {
 /// The phase event of a call: from its command, else from what the client says about it, else from its output.
 ///
 /// Only a shell command can be one (`Bash`, as the client spells it, or `bash`).
-pub fn of_call(tool: &str, input: Option<Raw<'_>>, response: Option<Raw<'_>>) -> Option<Phase> {
+pub fn of_call(tool: &str, input: Option<Raw<'_>>, response: Option<&ToolResponse<'_>>) -> Option<Phase> {
     if !matches!(tool, "Bash" | "bash") {
         return None;
     }
@@ -41,14 +42,14 @@ pub fn of_call(tool: &str, input: Option<Raw<'_>>, response: Option<Raw<'_>>) ->
         return Some(phase);
     }
     let response = response?;
-    if response.text().starts_with('"') {
-        return of_string(response);
+    if response.raw().text().starts_with('"') {
+        return of_string(response.raw());
     }
     let Some(object) = response.object() else {
         // A list of content blocks, or anything else: its JSON text is searched as one line.
-        return of_output(response.text());
+        return of_output(response.raw().text());
     };
-    of_operation(&object).or_else(|| ["stdout", "stderr"].iter().find_map(|stream| of_string(object.get(stream)?)))
+    of_operation(object).or_else(|| ["stdout", "stderr"].iter().find_map(|stream| of_string(object.get(stream)?)))
 }
 
 /// From a JSON string; of a long one only the ends are read, cut at line ends.
@@ -64,7 +65,16 @@ fn of_string(raw: Raw<'_>) -> Option<Phase> {
     let tail = memmem::find_iter(&bytes[tail_from..], b"\\n").map(|at| tail_from + at).find(is_line_end);
     let head = memmem::rfind_iter(&bytes[..LOOKED_AT], b"\\n").find(is_line_end);
     let parts = [tail.map(|at| &inner[at + 2..]), head.map(|at| &inner[..at])];
-    parts.into_iter().flatten().find_map(|part| of_part(&Raw::new(&format!("\"{part}\"")).str()?))
+    let parts = parts.into_iter().flatten().filter(|part| may_tell(part));
+    parts.into_iter().find_map(|part| of_part(&Raw::new(&format!("\"{part}\"")).str()?))
+}
+
+/// Whether JSON text can hold a line that tells something: any such line has one of these signs, unless an escape with a
+/// code hides it.
+fn may_tell(text: &str) -> bool {
+    const SIGNS: [&[u8]; 7] = [b"\\nTo", b"\\nto", b"\\nTO", b"\\ntO", b"\\n[", b"pull", b"\\u"];
+    let begins = |sign: &str| text.get(..sign.len()).is_some_and(|start| start.eq_ignore_ascii_case(sign));
+    begins("to") || begins("[") || SIGNS.iter().any(|sign| memmem::find(text.as_bytes(), sign).is_some())
 }
 
 /// From the `gitOperation` that the client adds to the results of git commands: an object with a key per thing done.
@@ -264,7 +274,7 @@ mod tests {
 
     fn call(command: &str, response: &str) -> Option<Phase> {
         let input = serde_json::json!({ "command": command }).to_string();
-        of_call("Bash", Some(Raw::new(&input)), Some(Raw::new(response)))
+        of_call("Bash", Some(Raw::new(&input)), Some(&ToolResponse::new(Raw::new(response))))
     }
 
     #[test]

@@ -9,6 +9,7 @@ use memchr::{memchr, memmem};
 
 use crate::client::json::{Object, Raw};
 use crate::client::json_len;
+use crate::client::payload::ToolResponse;
 use crate::text;
 
 /// What stands before the standard error of a command.
@@ -30,7 +31,8 @@ enum Piece<'a> {
 
 impl<'a> Body<'a> {
     /// The readable text of a response; none when it is a picture or another binary.
-    pub fn of(response: Raw<'a>) -> Option<Body<'a>> {
+    pub fn of(result: &ToolResponse<'a>) -> Option<Body<'a>> {
+        let response = result.raw();
         if let Some(piece) = string(response) {
             return Some(Body(vec![piece]));
         }
@@ -41,11 +43,11 @@ impl<'a> Body<'a> {
                 Texts::Other => Some(Body::json(response)),
             };
         }
-        let Some(object) = response.object() else { return Some(Body::json(response)) };
+        let Some(object) = result.object() else { return Some(Body::json(response)) };
         let field = |key: &str| object.get(key).and_then(string);
         let (stdout, stderr) = (field("stdout"), field("stderr"));
         if stdout.is_some() || stderr.is_some() {
-            return (!flag(&object, "isImage")).then(|| command(stdout, stderr, flag(&object, "interrupted")));
+            return (!flag(object, "isImage")).then(|| command(stdout, stderr, flag(object, "interrupted")));
         }
         if let Some(file) = object.get("file").and_then(Raw::object) {
             if let Some(content) = file.get("content").and_then(string) {
@@ -347,7 +349,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(json: &str) -> Option<String> {
-        Body::of(Raw::new(json)).map(|body| body.text())
+        Body::of(&ToolResponse::new(Raw::new(json))).map(|body| body.text())
     }
 
     #[test]
@@ -405,7 +407,7 @@ mod tests {
     #[test]
     fn half_a_character_never_reaches_the_file() {
         let json = r#""a \ud83d b \udc00\ud83d\ude42 \\ud83d \u00e9""#;
-        let body = Body::of(Raw::new(json)).unwrap();
+        let body = Body::of(&ToolResponse::new(Raw::new(json))).unwrap();
         let out = body.json_parts().concat();
         assert_eq!(out, r#""a \ufffd b \ufffd\ud83d\ude42 \\ud83d \u00e9""#);
         assert_eq!(serde_json::from_str::<String>(&out).unwrap(), "a \u{fffd} b \u{fffd}🙂 \\ud83d é");
@@ -416,7 +418,7 @@ mod tests {
         #[test]
         fn a_body_is_its_text(text in "(?s).{0,60}", error in "[a\n\"\\\\é🙂]{0,8}") {
             let json = serde_json::json!({"stdout": text, "stderr": error}).to_string();
-            let body = Body::of(Raw::new(&json)).unwrap();
+            let body = Body::of(&ToolResponse::new(Raw::new(&json))).unwrap();
             let out = body.json_parts().concat();
             let whole = body.text();
             prop_assert_eq!(&serde_json::from_str::<String>(&out).unwrap(), &whole);

@@ -1,4 +1,5 @@
 use super::*;
+use crate::client::payload::Payload;
 use crate::config::Config;
 use crate::log::Log;
 use std::os::unix::fs::PermissionsExt;

@@ -7,6 +7,7 @@ use memchr::memmem;
 
 use super::rows;
 use crate::client::json::{self, Object, Raw};
+use crate::client::payload::ToolResponse;
 use crate::client::transcript;
 use crate::env;
 use crate::memory::archive::body::Body;
@@ -54,7 +55,12 @@ fn in_file(path: &Path, id: &str) -> Option<Replay> {
         }
         let Some(result) = block("tool_result", "tool_use_id") else { return ControlFlow::Continue(()) };
         // The client keeps the tool's own answer beside what the model was shown of it.
-        let whole = row.get("toolUseResult").filter(|_| blocks.len() == 1).and_then(Body::of).map(|body| body.text());
+        let whole = row
+            .get("toolUseResult")
+            .filter(|_| blocks.len() == 1)
+            .map(ToolResponse::new)
+            .and_then(|result| Body::of(&result))
+            .map(|body| body.text());
         let shown = || result.get("content").and_then(rows::result_text).unwrap_or_default().into_owned();
         replay.body = whole.filter(|text| !text.is_empty()).unwrap_or_else(shown);
         replay.at_ms = row.str("timestamp").and_then(|text| env::parse_iso(&text));

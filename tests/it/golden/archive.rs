@@ -40,7 +40,7 @@ fn extract(payload: &Value) -> Value {
         Some(id) if was_number => serde_json::from_str(&id).unwrap(),
         id => json!(id),
     };
-    let body = archive::response(&payload_read).and_then(Body::of).map(|body| body.text()).unwrap_or_default();
+    let body = payload_read.any_tool_response().and_then(|response| Body::of(&response)).map(|body| body.text()).unwrap_or_default();
     let tool_input = payload_read.tool_input().and_then(Raw::value);
     json!({"id": id, "body": body, "tool": payload_read.tool_name().unwrap_or_default(), "tool_input": tool_input})
 }
