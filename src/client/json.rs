@@ -193,15 +193,17 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// The index behind the closing quote of the string that begins at `at`.
-fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
-    let mut at = at + 1;
+/// The index behind the closing quote of the string that begins at `at`. Only quotes are looked for, since of a log most
+/// escapes are line ends: a quote closes the string unless an odd number of backslashes stands before it.
+pub(super) fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
+    let begin = at + 1;
+    let mut at = begin;
     loop {
-        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)? + 1;
-        if bytes[at - 1] == b'"' {
+        at += memchr::memchr(b'"', bytes.get(at..)?)? + 1;
+        let slashes = bytes[begin..at - 1].iter().rev().take_while(|byte| **byte == b'\\').count();
+        if slashes % 2 == 0 {
             return Some(at);
         }
-        at += 1;
     }
 }
 

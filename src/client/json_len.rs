@@ -1,9 +1,9 @@
 //! Lengths of JSON without making the text: what a value takes when it is written compactly, and what a string takes
 //! when it is read. Both in UTF-16 units, as the client counts; one pass, nothing copied.
 
-use memchr::memchr2;
+use memchr::{memchr, memchr_iter, memmem};
 
-use super::json::Raw;
+use super::json::{Raw, string_end};
 
 /// The length of a value as JavaScript's `JSON.stringify` writes it: no white space, shortest numbers, the last of equal
 /// keys.
@@ -16,12 +16,12 @@ pub fn compact(raw: Raw<'_>) -> u64 {
         let begin = at;
         match bytes[at] {
             b'"' => {
-                at = string_end(bytes, at);
+                at = string_end(bytes, at).unwrap_or(bytes.len());
                 let inner = &text[begin + 1..at.saturating_sub(1).max(begin + 1)];
                 if let Some(Some(keys)) = open.last_mut() {
                     keys.see_string(inner, total);
                 }
-                total += 2 + units(inner, Form::Written);
+                total += 2 + written_units(inner);
             }
             b'{' | b'[' => {
                 open.push((bytes[at] == b'{').then(Keys::default));
@@ -60,7 +60,7 @@ pub fn compact(raw: Raw<'_>) -> u64 {
 /// The length of a string once it is read; none for a value that is no string.
 pub fn string(raw: Raw<'_>) -> Option<u64> {
     let inner = raw.text().strip_prefix('"')?.strip_suffix('"')?;
-    Some(units(inner, Form::Read))
+    Some(read_units(inner))
 }
 
 /// The entries of an open object, to find those that a later equal key supersedes.
@@ -92,33 +92,30 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// The index behind the closing quote of the string that begins at `at`.
-fn string_end(bytes: &[u8], at: usize) -> usize {
-    let mut at = at + 1;
-    while let Some(next) = memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {
-        at += next + 1;
-        if bytes[at - 1] == b'"' {
-            return at;
-        }
-        at += 1;
+/// The units of a string's inside once it is read: an escape is one, `\uXXXX` as well. Escapes are counted many bytes at a
+/// time, from one escaped backslash to the next: between them every backslash begins an escape.
+fn read_units(inner: &str) -> u64 {
+    let (pair, code) = (memmem::Finder::new(br"\\"), memmem::Finder::new(br"\u"));
+    let mut rest = inner.as_bytes();
+    let mut saved = 0;
+    loop {
+        let end = pair.find(rest);
+        let part = &rest[..end.unwrap_or(rest.len())];
+        saved += memchr_iter(b'\\', part).count() + 4 * code.find_iter(part).count();
+        let Some(end) = end else { return plain_units(inner).saturating_sub(saved as u64) };
+        saved += 1;
+        rest = &rest[end + 2..];
     }
-    bytes.len()
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Read,
-    Written,
-}
-
-/// The units of a string's inside, its escapes taken for what they stand for.
-fn units(inner: &str, form: Form) -> u64 {
+/// The units of a string's inside when it is written compactly.
+fn written_units(inner: &str) -> u64 {
     let mut total = plain_units(inner);
     let mut at = 0;
     // Escapes are ASCII, so what they were counted for above is their length.
-    while let Some(next) = inner.as_bytes().get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
+    while let Some(next) = inner.as_bytes().get(at..).and_then(|rest| memchr(b'\\', rest)) {
         at += next;
-        let (units, taken) = escape(&inner[at..], form);
+        let (units, taken) = escape(&inner[at..]);
         let taken = taken.min(inner.len() - at);
         total = total + units - taken as u64;
         at += taken;
@@ -135,17 +132,15 @@ fn plain_units(text: &str) -> u64 {
 }
 
 /// Units of the escape at the start of `text`, and the bytes that it takes.
-fn escape(text: &str, form: Form) -> (u64, usize) {
-    let short = |written| (if form == Form::Read { 1 } else { written }, 2);
+fn escape(text: &str) -> (u64, usize) {
     match text.as_bytes().get(1) {
         Some(b'u') => {}
-        Some(b'/') => return short(1),
-        _ => return short(2),
+        Some(b'/') => return (1, 2),
+        _ => return (2, 2),
     }
     let code = hex(text);
     let pair = (0xd800..0xdc00).contains(&code) && (0xdc00..0xe000).contains(&hex(text.get(6..).unwrap_or("")));
     let units = match code {
-        _ if form == Form::Read => 1,
         0x08 | 0x09 | 0x0a | 0x0c | 0x0d | 0x22 | 0x5c => 2,
         0..0x20 => 6,
         0xd800..0xe000 if !pair => 6,
@@ -219,6 +214,25 @@ mod tests {
             assert_eq!(string(Raw::new(text)), Some(units), "{text}");
         }
         assert_eq!(string(Raw::new("5")), None);
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::test_runner::Config { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn a_string_is_as_long_as_it_reads(
+            parts in proptest::collection::vec(
+                proptest::sample::select(vec![r"\\", r"\n", r#"\""#, r"\/", r"\u005c", r"\ud83d\ude42", "u", "n", "é", "🙂", "x"]),
+                0..40,
+            )
+        ) {
+            let text = format!("\"{}\"", parts.concat());
+            let read: String = serde_json::from_str(&text).unwrap();
+            proptest::prop_assert_eq!(string(Raw::new(&text)), Some(read.encode_utf16().count() as u64));
+            proptest::prop_assert_eq!(string_end(text.as_bytes(), 0), Some(text.len()));
+            let written = serde_json::to_string(&read).unwrap();
+            proptest::prop_assert_eq!(compact(Raw::new(&text)), written.encode_utf16().count() as u64);
+        }
     }
 
     #[test]

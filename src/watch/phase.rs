@@ -225,6 +225,7 @@ pub fn of_output(text: &str) -> Option<Phase> {
 
 fn of_part(text: &str) -> Option<Phase> {
     let mut found = None;
+    let names_pull = memmem::find(text.as_bytes(), b"pull").is_some();
     for line in text.lines() {
         if is_push(line) {
             return Some(Phase::Push);
@@ -232,7 +233,7 @@ fn of_part(text: &str) -> Option<Phase> {
         if is_commit(line) {
             found.get_or_insert(Phase::Commit);
         }
-        if is_pull_request(line) {
+        if names_pull && is_pull_request(line) {
             found = Some(Phase::Pr);
         }
     }
@@ -241,6 +242,9 @@ fn of_part(text: &str) -> Option<Phase> {
 
 /// `To <remote>`: an ssh or https address, or a host of GitHub or GitLab.
 fn is_push(line: &str) -> bool {
+    if !line.starts_with(['t', 'T']) {
+        return false;
+    }
     let Some((word, remote)) = line.split_once([' ', '\t']) else { return false };
     let remote = remote.trim_start().to_ascii_lowercase();
     let host = remote.split([':', '/']).next().unwrap_or("");
