@@ -87,6 +87,13 @@ fn guarded<T>(work: impl FnOnce() -> anyhow::Result<T>) -> Result<T, String> {
 }
 
 fn terminal_lane(args: &[OsString], env: &Env) -> u8 {
+    if let [_, flag] = args
+        && (flag == "--version" || flag == "-V")
+    {
+        // Installers and checks ask for it often; the whole command line need not be described for it.
+        let version = concat!("si ", env!("CARGO_PKG_VERSION"), "\n");
+        return if write_stdout(version.as_bytes()).is_ok() { OK } else { FAILED };
+    }
     let cli = match cli::Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {

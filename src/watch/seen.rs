@@ -5,8 +5,10 @@ use anyhow::Result;
 use crate::compaction::history::last_lines;
 use crate::store::{Guard, Sid, StateFile, key};
 
-/// How many calls are remembered.
+/// How many calls are remembered at least.
 const REMEMBERED: usize = 256;
+/// From how many bytes on the older calls are forgotten: twice what usual ids take, so that most calls only append.
+const LARGE: usize = 16 << 10;
 /// Longer ids are remembered by their hash.
 const LONGEST: usize = 128;
 
@@ -25,9 +27,13 @@ pub fn remember(guard: &Guard<'_>, sid: &Sid, id: Option<&str>) -> Result<bool> 
     if text.lines().any(|remembered| remembered == line) {
         return Ok(false);
     }
-    text.push_str(&line);
-    text.push('\n');
-    guard.write(seen, last_lines(text.as_bytes(), REMEMBERED))?;
+    if text.len() < LARGE {
+        guard.append(seen, &line)?;
+    } else {
+        text.push_str(&line);
+        text.push('\n');
+        guard.write(seen, last_lines(text.as_bytes(), REMEMBERED))?;
+    }
     Ok(true)
 }
 
@@ -50,10 +56,12 @@ mod tests {
         }
         assert!(remember(&guard, &sid, None).unwrap());
         assert!(remember(&guard, &sid, None).unwrap());
-        for n in 0..300 {
-            assert!(remember(&guard, &sid, Some(&format!("n{n}"))).unwrap());
+        let id = |n: usize| format!("toolu_01AbCdEfGhIjKlMnOpQrSt{n:04}");
+        for n in 0..2000 {
+            assert!(remember(&guard, &sid, Some(&id(n))).unwrap());
+            assert!(!remember(&guard, &sid, Some(&id(n.saturating_sub(REMEMBERED - 1)))).unwrap(), "{n}");
+            let size = store.read_text(StateFile::ToolSeen(&sid)).unwrap().len();
+            assert!(size < LARGE + LONGEST || n == 0, "{size}");
         }
-        let text = store.read_text(StateFile::ToolSeen(&sid)).unwrap();
-        assert_eq!((text.lines().count(), text.lines().next()), (256, Some("n44")));
     }
 }

@@ -17,7 +17,15 @@ fn bad_usage_exits_64_and_never_2() {
 #[test]
 fn help_and_version_answer_on_stdout() {
     let sandbox = Sandbox::new();
-    for args in [&["--help"][..], &["--version"], &["hook", "--help"], &["statusline", "--help"], &["pin", "-h"]] {
+    for args in [
+        &["--help"][..],
+        &["--version"],
+        &["-V"],
+        &["pin", "--help"],
+        &["hook", "--help"],
+        &["statusline", "--help"],
+        &["pin", "-h"],
+    ] {
         let output = sandbox.si(args.iter().copied()).run();
         assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{args:?}\n{output}");
         assert!(!output.stdout.is_empty(), "{args:?}");
