@@ -87,7 +87,8 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
         writeln!(out, "Nothing of si is left in {}.", edit.path.display())?;
     }
     if rules > 0 {
-        writeln!(out, "The block of session rules is out of the CLAUDE.md of {rules} projects.")?;
+        let projects = if rules == 1 { "project" } else { "projects" };
+        writeln!(out, "The block of session rules is out of the CLAUDE.md of {rules} {projects}.")?;
     }
     if args.purge {
         let count = files.len();
