@@ -6,6 +6,8 @@
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use chrono::{DateTime, FixedOffset, Local, Offset, Utc};
@@ -33,6 +35,7 @@ pub struct Env {
     pub tty: Tty,
     vars: Vec<(OsString, OsString)>,
     zone: Zone,
+    waited_ms: Arc<AtomicU64>,
 }
 
 /// Which standard streams are terminals.
@@ -81,6 +84,7 @@ impl Env {
                 stderr: std::io::stderr().is_terminal(),
             },
             zone: Zone::Local,
+            waited_ms: Arc::default(),
             home,
             vars,
         }
@@ -104,6 +108,7 @@ impl Env {
             tty: Tty::default(),
             zone: Zone::Fixed(Utc.fix()),
             vars: Vec::new(),
+            waited_ms: Arc::default(),
         }
     }
 
@@ -150,6 +155,16 @@ impl Env {
     /// What is left of `budget` since the process started; zero when it is used up.
     pub fn remaining(&self, budget: Duration) -> Duration {
         budget.saturating_sub(self.started.elapsed())
+    }
+
+    /// How long this process has waited in vain for locks.
+    pub fn waited(&self) -> Duration {
+        Duration::from_millis(self.waited_ms.load(Ordering::Relaxed))
+    }
+
+    /// Notes a wait for a lock that was not had.
+    pub fn add_wait(&self, wait: Duration) {
+        self.waited_ms.fetch_add(wait.as_millis() as u64, Ordering::Relaxed);
     }
 
     /// Terminal columns from `COLUMNS`; none when absent or nonsense (the client sets it for the status line).

@@ -11,9 +11,11 @@
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
+use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use clap::Parser;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
 
 use crate::commands::{Terminal, Usage};
@@ -29,6 +31,11 @@ const USAGE: u8 = 64;
 
 /// What the status line shows when it has nothing to show.
 const MARKER: &str = "claude";
+
+/// What a pipe takes without blocking once it says that it is ready (`PIPE_BUF` of Linux, more than that of others).
+const PIPE_STEP: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
+/// How long a host that does not read is waited for, in seconds.
+const WRITE_PATIENCE_S: i64 = 2;
 
 /// Runs one call; `args` starts with the program's name. Returns the exit code.
 pub fn run(args: Vec<OsString>, env: &Env) -> u8 {
@@ -55,7 +62,7 @@ fn hook_lane(name: &str, env: &Env) -> u8 {
         let _ = write_stdout(text.as_bytes()); // a host that closed the pipe wants no answer
     }
     if let Some(text) = stderr {
-        let _ = std::io::stderr().write_all(text.as_bytes());
+        let _ = write_bounded(std::io::stderr().lock(), text.as_bytes());
     }
     if reply.is_feedback() { FEEDBACK } else { OK }
 }
@@ -102,7 +109,9 @@ fn terminal_lane(args: &[OsString], env: &Env) -> u8 {
                 let _ = write!(std::io::stderr(), "{text}");
                 return USAGE;
             }
-            return if write_stdout(text.to_string().as_bytes()).is_ok() { OK } else { FAILED };
+            let mut out = std::io::stdout().lock();
+            let written = out.write_all(text.to_string().as_bytes()).and_then(|()| out.flush());
+            return if written.is_ok() { OK } else { FAILED };
         }
     };
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
@@ -128,7 +137,20 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn write_stdout(bytes: &[u8]) -> std::io::Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    stdout.write_all(bytes)?;
-    stdout.flush()
+    write_bounded(std::io::stdout().lock(), bytes)
+}
+
+/// Writes an answer as far as the host takes it. A pipe that nobody empties is given up: a hook that waits for its reader
+/// is one more process that hangs.
+fn write_bounded(mut out: impl Write + AsFd, bytes: &[u8]) -> std::io::Result<()> {
+    for part in bytes.chunks(PIPE_STEP) {
+        let wait = Timespec { tv_sec: WRITE_PATIENCE_S, tv_nsec: 0 };
+        // An error is left to the write that follows.
+        if poll(&mut [PollFd::new(&out, PollFlags::OUT)], Some(&wait)).is_ok_and(|ready| ready == 0) {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        out.write_all(part)?;
+        out.flush()?;
+    }
+    Ok(())
 }

@@ -81,14 +81,9 @@ pub fn change(
     let busy = || format!("{} was not changed", path.display());
     let _settings = store.lock(StateFile::Settings).with_context(busy)?;
     let guard = store.lock(StateFile::Bootstrap).with_context(busy)?;
-    let mut stored = store.read(StateFile::Bootstrap);
-    let damaged = stored.as_ref().is_some_and(|bytes| serde_json::from_slice::<State>(bytes).is_err());
-    if damaged && stored.as_ref().is_some_and(|bytes| !bytes.trim_ascii().is_empty()) {
-        // It may hold the former status line.
-        guard.set_aside(StateFile::Bootstrap)?;
-        stored = None;
-    }
-    let old = read_state(store);
+    // It may hold the former status line.
+    let old: State = guard.read_or_set_aside(StateFile::Bootstrap)?.unwrap_or_default();
+    let stored = store.read(StateFile::Bootstrap);
     for _ in 0..TRIES {
         let mut state = old.clone();
         let before = load(&path)?;

@@ -49,7 +49,6 @@ pub fn run(call: &Call<'_>, start: &Start<'_>) -> Vec<String> {
         Ok(notice) => notices.extend(notice),
         Err(error) => call.log.warn(SOURCE, what, json!({"error": format!("{error:#}")})),
     };
-    step(keep_damaged(call), "the damaged state was not set aside");
     step(wire(call), "the status line was not wired");
     let guard = match call.store.lock(StateFile::Bootstrap) {
         Ok(guard) => guard,
@@ -58,7 +57,13 @@ pub fn run(call: &Call<'_>, start: &Start<'_>) -> Vec<String> {
             return notices;
         }
     };
-    let before = call.store.read_json::<BootstrapState>(StateFile::Bootstrap).unwrap_or_default();
+    let before = match guard.read_or_set_aside::<BootstrapState>(StateFile::Bootstrap) {
+        Ok(state) => state.unwrap_or_default(),
+        Err(error) => {
+            call.log.warn(SOURCE, "the damaged state was not set aside", json!({"error": format!("{error:#}")}));
+            return notices;
+        }
+    };
     let mut state = before.clone();
     step(seed_config(call, &mut state), "the config file was not made");
     if let Some(folder) = start.folder.filter(|_| call.config.bootstrap.session_context) {
@@ -81,23 +86,6 @@ pub fn run(call: &Call<'_>, start: &Start<'_>) -> Vec<String> {
         call.log.warn(SOURCE, "what was set up could not be noted", json!({"error": format!("{error:#}")}));
     }
     notices
-}
-
-/// Puts a state that does not parse out of the way before anybody writes it anew: it may hold the user's former status
-/// line command.
-fn keep_damaged(call: &Call<'_>) -> Result<Option<String>> {
-    let damaged = || {
-        let bytes = call.store.read(StateFile::Bootstrap).unwrap_or_default();
-        !bytes.trim_ascii().is_empty() && serde_json::from_slice::<BootstrapState>(&bytes).is_err()
-    };
-    if damaged() {
-        let guard = call.store.lock(StateFile::Bootstrap)?;
-        if damaged() {
-            let aside = guard.set_aside(StateFile::Bootstrap)?;
-            call.log.warn(SOURCE, "the state was damaged, set aside", json!({"file": aside}));
-        }
-    }
-    Ok(None)
 }
 
 fn wire(call: &Call<'_>) -> Result<Option<String>> {

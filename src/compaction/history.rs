@@ -25,7 +25,7 @@ const MISSED_IN: usize = 2;
 
 /// The last [`READ`] entries, oldest first.
 pub fn read(store: Store<'_>) -> Vec<HistoryEntry> {
-    last(&store.read(StateFile::History).unwrap_or_default(), READ)
+    last(&store.read_lines(StateFile::History).unwrap_or_default(), READ)
 }
 
 /// What zones learn from: the last [`READ`] entries, oldest first, with project, tokens, cost, regret and writer alone.
@@ -39,7 +39,7 @@ pub fn lessons(store: Store<'_>) -> Vec<HistoryEntry> {
     if whole || lessons.len() == READ {
         return lessons;
     }
-    last_lessons(&store.read(StateFile::History).unwrap_or_default())
+    last_lessons(&store.read_lines(StateFile::History).unwrap_or_default())
 }
 
 fn last_lessons(bytes: &[u8]) -> Vec<HistoryEntry> {
@@ -112,8 +112,9 @@ pub fn append(guard: &Guard<'_>, entry: &HistoryEntry) -> Result<()> {
 pub fn append_line(guard: &Guard<'_>, line: &str) -> Result<()> {
     guard.append(StateFile::History, line)?;
     let size = guard.store().path(StateFile::History).and_then(|path| Some(path.symlink_metadata().ok()?.len()));
-    if size.is_some_and(|size| size > MAX_BYTES as u64) {
-        let bytes = guard.store().read(StateFile::History).unwrap_or_default();
+    if size.is_some_and(|size| size > MAX_BYTES as u64)
+        && let Some(bytes) = guard.store().read_lines(StateFile::History)
+    {
         guard.write(StateFile::History, last_lines(&bytes, KEEP))?;
     }
     Ok(())

@@ -12,7 +12,7 @@ use crate::store::records::git::WorkTreeAnswer;
 use crate::store::{StateFile, Store};
 
 /// How long an answer stands without being asked again.
-const FRESH_MS: i64 = 30_000;
+const FRESH_MS: u64 = 30_000;
 /// How long a detached refresh lets git run.
 const REFRESH_DEADLINE: Duration = Duration::from_secs(10);
 /// How often a refresh looks whether it was given up.
@@ -89,7 +89,7 @@ pub fn refresh(env: &Env, store: Store<'_>, dir: &Path) {
         }
         looked.set(Instant::now());
         let record = store.read_json::<WorkTreeAnswer>(StateFile::WorkTree(&key)).unwrap_or_default();
-        record.asked_anew > env.now_ms
+        is_since_start(env, record.asked_anew)
     };
     let index_mtime = index_mtime(&head);
     let scan = scan(env, &head, REFRESH_DEADLINE, &give_up);
@@ -140,7 +140,13 @@ fn is_current(env: &Env, stored: &WorkTreeAnswer, head: &Head, index_mtime: i64)
         && stored.head == head.id.as_deref().unwrap_or("")
         && stored.branch == head.name
         && stored.index_mtime == index_mtime
-        && env.now_ms - stored.t < FRESH_MS
+        // One from the future (the clock was set back) would stand until then.
+        && env.now_ms.abs_diff(stored.t) < FRESH_MS
+}
+
+/// Whether a mark was set since this process started. One from further in the future tells of a clock that was set back.
+fn is_since_start(env: &Env, at: i64) -> bool {
+    at > env.now_ms && at.abs_diff(env.now_ms) < 2 * REFRESH_DEADLINE.as_millis() as u64
 }
 
 fn answer(stored: &WorkTreeAnswer) -> Option<WorkTree> {
@@ -164,7 +170,7 @@ fn remember(env: &Env, store: Store<'_>, head: &Head, index_mtime: i64, scan: Op
     let Ok(guard) = store.lock(file) else { return };
     let mut record = store.read_json::<WorkTreeAnswer>(file).unwrap_or_default();
     // A mark set since this process started may be about a change that the scan did not see.
-    record.stale = record.stale && record.stale_at.max(record.asked_anew) > env.now_ms;
+    record.stale = record.stale && [record.stale_at, record.asked_anew].iter().any(|at| is_since_start(env, *at));
     record.t = env.now_ms;
     record.head = head.id.clone().unwrap_or_default();
     record.index_mtime = index_mtime;

@@ -218,7 +218,7 @@ impl Moment<'_, '_> {
     fn note_sections(&self) -> Result<()> {
         let Some(folder) = self.folder.as_ref().filter(|_| self.context.modified_ms.is_some()) else { return Ok(()) };
         let guard = self.call.store.lock(StateFile::Bootstrap)?;
-        let before = self.call.store.read_json::<BootstrapState>(StateFile::Bootstrap).unwrap_or_default();
+        let before = guard.read_or_set_aside::<BootstrapState>(StateFile::Bootstrap)?.unwrap_or_default();
         let mut state = before.clone();
         bootstrap::note_sections(self.call.store, folder, &mut state);
         if state == before { Ok(()) } else { guard.write_json(StateFile::Bootstrap, &state) }

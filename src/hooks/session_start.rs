@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Call, Reply};
 use crate::client::project;
 use crate::compaction::bootstrap::{self, Start};
-use crate::compaction::handoff;
+use crate::compaction::{claude_md, handoff};
 use crate::git;
 use crate::memory::pins::{self, REPLY_LIMIT, units};
 use crate::store::StateFile;
@@ -65,6 +65,10 @@ fn set_up(call: &Call<'_>) -> Started {
     let fresh = matches!(call.payload.source().as_deref(), None | Some("startup" | "clear"));
     let start = Start { anchor: &anchor, folder: folder.as_ref(), head: head.as_ref(), fresh };
     let notices = bootstrap::run(call, &start);
+    let swept = call.store.sweep(claude_md::project_folder(call.env, &anchor));
+    if swept > 0 {
+        call.log.info("bootstrap", "leftovers of killed processes removed", json!({"files": swept}));
+    }
     Started { folder, notices, anchor }
 }
 

@@ -241,7 +241,8 @@ pub fn prune(env: &Env, store: &Store<'_>, sid: &Sid, ttl_days: f64) -> Result<u
     else {
         return Ok(0);
     };
-    if ttl_days <= 0.0 || !folder.is_dir() {
+    // A link in its place leads to a folder of somebody else's.
+    if ttl_days <= 0.0 || !folder.symlink_metadata().is_ok_and(|meta| meta.is_dir() && file::is_own(&meta)) {
         return Ok(0);
     }
     let guard = store.lock(StateFile::ArchiveIndex(sid))?;

@@ -146,7 +146,7 @@ pub fn write_user(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Follows links at the end of `path` to the name that a write must replace, existing or not.
-fn resolve_links(path: &Path) -> io::Result<PathBuf> {
+pub fn resolve_links(path: &Path) -> io::Result<PathBuf> {
     let mut target = path.to_path_buf();
     for _ in 0..40 {
         match fs::read_link(&target) {
@@ -161,8 +161,7 @@ fn replace(path: &Path, parts: &[&[u8]], mode: u32, outlives: Outlives) -> io::R
     static COUNTER: AtomicU32 = AtomicU32::new(0);
     parent_dir(path)?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
-    let unique = format!(".{name}.{}.{}.tmp", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
-    let temp = path.with_file_name(unique);
+    let temp = path.with_file_name(temp_name(&name, std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed)));
     let result = (|| {
         // A leftover of a killed process that had our id is ours to replace; create_new never follows a link.
         let _ = fs::remove_file(&temp);
@@ -188,6 +187,21 @@ fn replace(path: &Path, parts: &[&[u8]], mode: u32, outlives: Outlives) -> io::R
     result
 }
 
+/// What the `n`th file that a process writes is called until it takes the place of the one called `name`.
+fn temp_name(name: &str, pid: u32, n: u32) -> String {
+    format!(".{name}.{pid}.{n}.tmp")
+}
+
+/// The name that a temporary file was to take the place of, and the process that was writing it; none for a file that is
+/// no temporary of ours. A process that is killed in the middle of a write leaves one behind.
+pub fn temp_of(name: &str) -> Option<(&str, u32)> {
+    let inner = name.strip_prefix('.')?.strip_suffix(".tmp")?;
+    let (inner, n) = inner.rsplit_once('.')?;
+    let (target, pid) = inner.rsplit_once('.')?;
+    n.parse::<u32>().ok()?;
+    Some((target, pid.parse().ok()?)).filter(|(target, _)| !target.is_empty())
+}
+
 /// Puts `temp` in the place of `path`, in one step.
 ///
 /// A rename over an existing file makes ext4 put the new one on disk at once, which takes milliseconds. Exchanging the
@@ -206,7 +220,10 @@ fn swap_in(temp: &Path, path: &Path) -> io::Result<()> {
 /// first; a write that fails half-way (a full disk) is taken back. The caller holds the file's lock.
 pub fn append(path: &Path, lines: &str) -> io::Result<()> {
     parent_dir(path)?;
-    let mut file = open_append(path)?;
+    append_whole(&mut open_append(path)?, lines)
+}
+
+fn append_whole(file: &mut File, lines: &str) -> io::Result<()> {
     let before = file.metadata()?.len();
     let mut bytes = Vec::with_capacity(lines.len() + 2);
     if before > 0 {
@@ -285,7 +302,14 @@ pub fn set_changed(path: &Path, ms: i64) -> io::Result<()> {
 
 /// An exclusive advisory lock, released on drop. Lock files are never deleted: deleting one would let two holders in.
 #[derive(Debug)]
-pub struct Lock(#[allow(dead_code, reason = "held for its drop")] File);
+pub struct Lock(File);
+
+impl Lock {
+    /// Sets the time of the last change of the lock file.
+    pub fn touch(&self, ms: i64) -> io::Result<()> {
+        self.0.set_modified(UNIX_EPOCH + Duration::from_millis(ms.max(0) as u64))
+    }
+}
 
 /// Takes the lock at `path`, waiting at most `patience`; none when another process holds it all that time.
 pub fn lock(path: &Path, patience: Duration) -> io::Result<Option<Lock>> {
@@ -301,47 +325,76 @@ pub fn lock(path: &Path, patience: Duration) -> io::Result<Option<Lock>> {
     if !own_regular(&file)? {
         return Err(io::Error::other(format!("{} is not a file of this user", path.display())));
     }
+    Ok(acquire(&file, patience)?.then_some(Lock(file)))
+}
+
+/// Locks an open file, waiting at most `patience`; false when another process holds it all that time.
+fn acquire(file: &File, patience: Duration) -> io::Result<bool> {
     let deadline = Instant::now() + patience;
     let mut pause = Duration::from_micros(200);
     loop {
-        match fs2::FileExt::try_lock_exclusive(&file) {
-            Ok(()) => return Ok(Some(Lock(file))),
+        match fs2::FileExt::try_lock_exclusive(file) {
+            Ok(()) => return Ok(true),
             Err(error) if error.raw_os_error() == fs2::lock_contended_error().raw_os_error() => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Ok(None);
+            return Ok(false);
         }
         std::thread::sleep(pause.min(left));
         pause = (pause * 2).min(Duration::from_millis(5));
     }
 }
 
-/// Appends one line to `path` under a lock on that very file: for the pending deltas of a counter, whose own lock
-/// could not be had.
-pub fn append_pending(path: &Path, line: &str) -> io::Result<()> {
+/// The longest wait for the lock on a file of pending deltas. Whoever holds it does so for microseconds.
+const PENDING_PATIENCE: Duration = Duration::from_millis(500);
+/// How a line begins that says which value the counter has once the deltas above it are in it.
+const FOLDED_INTO: &str = "folded into ";
+/// The most that is read of pending deltas, in bytes: millions of them.
+const PENDING_MAX: u64 = 16 << 20;
+
+/// Appends a delta to `path` under a lock on that very file: for a counter whose own lock could not be had.
+pub fn append_pending(path: &Path, delta: u64) -> io::Result<()> {
     let mut file = open_append(path)?;
-    fs2::FileExt::lock_exclusive(&file)?;
-    file.write_all(format!("{line}\n").as_bytes())
+    if !acquire(&file, PENDING_PATIENCE)? {
+        return Err(io::ErrorKind::WouldBlock.into());
+    }
+    append_whole(&mut file, &delta.to_string())
 }
 
-/// Takes all pending lines out of `path`: `fold` sees them, and they are gone only when it succeeds.
-pub fn drain_pending<T>(path: &Path, fold: impl FnOnce(&str) -> io::Result<T>) -> io::Result<Option<T>> {
-    let file = match OpenOptions::new().read(true).write(true).custom_flags(SAFE).open(path) {
+/// Takes all pending deltas out of `path`: `fold` is told their sum and returns the counter's new value, and they are
+/// gone only when it succeeds. `counter` is the value as it is now. None when there are none, or another process holds
+/// them.
+///
+/// The counter and its pending deltas are two files. Before the counter is written its new value is noted under the
+/// deltas, so that after a kill between the two writes the next one to fold knows which deltas are in it already.
+pub fn drain_pending(
+    path: &Path,
+    counter: u64,
+    value: impl FnOnce(u64) -> u64,
+    write: impl FnOnce(u64) -> io::Result<()>,
+) -> io::Result<Option<u64>> {
+    let mut file = match OpenOptions::new().read(true).append(true).custom_flags(SAFE).open(path) {
         Ok(file) if own_regular(&file)? => file,
         _ => return Ok(None),
     };
-    if file.metadata()?.len() == 0 {
+    if file.metadata()?.len() == 0 || !acquire(&file, PENDING_PATIENCE)? {
         return Ok(None);
     }
-    fs2::FileExt::lock_exclusive(&file)?;
-    let mut text = String::new();
-    (&file).take(1 << 20).read_to_string(&mut text)?;
-    let folded = fold(&text)?;
+    let mut bytes = Vec::new();
+    (&file).take(PENDING_MAX).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let is_in = |line: &&str| line.strip_prefix(FOLDED_INTO).is_some_and(|value| value.parse() == Ok(counter));
+    let fresh = lines.iter().rposition(is_in).map_or(0, |at| at + 1);
+    let deltas = lines[fresh..].iter().filter_map(|line| line.parse::<u64>().ok());
+    let new = value(deltas.fold(0, u64::saturating_add));
+    append_whole(&mut file, &format!("{FOLDED_INTO}{new}"))?;
+    write(new)?;
     file.set_len(0)?;
-    Ok(Some(folded))
+    Ok(Some(new))
 }
 
 #[cfg(test)]
@@ -418,12 +471,49 @@ mod tests {
     fn pending_lines_survive_a_failed_fold() {
         let dir = folder();
         let path = dir.path().join("n.pending");
-        append_pending(&path, "3").unwrap();
-        append_pending(&path, "4").unwrap();
-        assert!(drain_pending(&path, |_| Err::<(), _>(io::Error::other("no"))).is_err());
-        let sum =
-            drain_pending(&path, |text| Ok(text.lines().map(|l| l.parse::<u64>().unwrap()).sum::<u64>())).unwrap();
-        assert_eq!(sum, Some(7));
-        assert_eq!(drain_pending(&path, |_| Ok(())).unwrap(), None);
+        append_pending(&path, 3).unwrap();
+        append_pending(&path, 4).unwrap();
+        assert!(drain_pending(&path, 10, |sum| 10 + sum, |_| Err(io::Error::other("no"))).is_err());
+        append_pending(&path, 5).unwrap();
+        assert_eq!(drain_pending(&path, 10, |sum| 10 + sum, |_| Ok(())).unwrap(), Some(22));
+        assert_eq!(drain_pending(&path, 22, |sum| 22 + sum, |_| Ok(())).unwrap(), None);
+    }
+
+    #[test]
+    fn deltas_that_a_killed_process_had_folded_in_are_not_counted_again() {
+        let dir = folder();
+        let path = dir.path().join("n.pending");
+        let drain = |counter| drain_pending(&path, counter, |sum| counter + sum + 1, |_| Ok(())).unwrap();
+        for (text, counter, want) in [
+            ("3\n4\nfolded into 18\n", 18, 19),
+            ("3\n4\nfolded into 18\n", 10, 18),
+            ("3\n4\nfolded into 18\n5\nfolded into 24\n", 18, 24),
+            ("3\n4\nfolded into 18\n5\nfolded into 24\n", 24, 25),
+            ("3\n\u{0}junk\n-1\n4", 10, 18),
+        ] {
+            fs::write(&path, text).unwrap();
+            assert_eq!(drain(counter), Some(want), "{text:?} {counter}");
+            assert_eq!(fs::read(&path).unwrap(), b"");
+        }
+    }
+
+    #[test]
+    fn pending_deltas_that_another_process_holds_are_not_waited_for_long() {
+        let dir = folder();
+        let path = dir.path().join("n.pending");
+        append_pending(&path, 3).unwrap();
+        let held = File::open(&path).unwrap();
+        fs2::FileExt::lock_exclusive(&held).unwrap();
+        assert!(append_pending(&path, 4).is_err());
+        assert_eq!(drain_pending(&path, 10, |sum| 10 + sum, |_| Ok(())).unwrap(), None);
+    }
+
+    #[test]
+    fn temporary_names_tell_what_they_stood_for() {
+        let name = temp_name("claude-cost-a.b", 77, 3);
+        assert_eq!(temp_of(&name), Some(("claude-cost-a.b", 77)));
+        for other in ["claude-cost-a", ".x.tmp", ".x.1.tmp", "..1.2.tmp", ".x.a.1.tmp", ".x.1.2.tmp2", "x.1.2.tmp"] {
+            assert_eq!(temp_of(other), None, "{other}");
+        }
     }
 }

@@ -7,11 +7,11 @@
 
 pub mod file;
 pub mod key;
+pub mod own;
 pub mod records;
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -23,6 +23,9 @@ use crate::env::Env;
 
 /// The longest wait for a lock; after it, counters leave their delta as pending and everything else is skipped.
 pub const PATIENCE: Duration = Duration::from_millis(1000);
+/// The longest that all waits for locks that were not had may take in one process: a hook takes many locks, and its host
+/// waits for it.
+const PATIENCE_IN_ALL: Duration = Duration::from_millis(1500);
 
 /// Every file that si keeps, one row each. `{T}` is the temp folder, `{C}` the client's configuration folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,25 +99,6 @@ pub enum StateFile<'a> {
     /// `{C}/settings.json`: the client's and the user's; only our entries in it are ours.
     Settings,
 }
-
-/// How the names of all files of ours in the temp folder begin.
-const TEMP_NAMES: [&str; 15] = [
-    "claude-token-budget-",
-    "claude-tool-count-",
-    "claude-tool-seen-",
-    "claude-tool-archive-",
-    "claude-compact-state-",
-    "claude-compact-snapshot-",
-    "claude-compact-prefix-",
-    "claude-task-change-",
-    "claude-ctx-shape-",
-    "claude-git-",
-    "claude-cost-",
-    "claude-health-",
-    "claude-usage-cache-",
-    "claude-usage-lock-",
-    "claude-context-window-",
-];
 
 /// Who may own the name of a file: ours alone, or the user too, who may keep it as a link to elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -261,6 +245,18 @@ impl<'e> Store<'e> {
         file::read_private_end(&state.path(self.env)?, max.min(state.max_bytes())).ok().flatten()
     }
 
+    /// The whole lines at the end of one of our own logs, as far as it may be read: all of it, unless another hand let
+    /// it grow beyond measure. None when absent.
+    pub fn read_lines(&self, state: StateFile<'_>) -> Option<Vec<u8>> {
+        let max = state.max_bytes();
+        let mut bytes = self.read_end(state, max)?;
+        if bytes.len() as u64 == max {
+            let first = memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1);
+            bytes.drain(..first);
+        }
+        Some(bytes)
+    }
+
     /// The content as text, bad bytes replaced.
     pub fn read_text(&self, state: StateFile<'_>) -> Option<String> {
         let bytes = self.read(state)?;
@@ -277,48 +273,6 @@ impl<'e> Store<'e> {
         parse_count(&self.read(state)?, &range)
     }
 
-    /// Every file of ours that exists, for removing them all: the temp files of all sessions of this user, and what lies
-    /// in the configuration folder, except session-context.md, whose words are the user's and Claude's. Lock files are
-    /// not among them: another process may be waiting for one.
-    pub fn own_files(&self) -> Vec<PathBuf> {
-        let mut found = Vec::new();
-        let mut list = |folder: PathBuf, wanted: &dyn Fn(&str) -> bool| {
-            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-                let own = entry.metadata().is_ok_and(|meta| meta.uid() == rustix::process::geteuid().as_raw());
-                if own && entry.file_name().to_str().is_some_and(wanted) {
-                    found.push(entry.path());
-                }
-            }
-        };
-        list(self.env.tmp.clone(), &|name| {
-            TEMP_NAMES.iter().any(|prefix| name.starts_with(prefix)) && !name.ends_with(".lock")
-        });
-        if let Some(claude) = &self.env.claude_dir {
-            // With what was set aside of them as damaged.
-            let is = |name: &str, file: &str| {
-                name.strip_prefix(file).is_some_and(|end| end.is_empty() || end.starts_with(".corrupt."))
-            };
-            list(claude.clone(), &|name| {
-                let files = [
-                    "session-intelligence.json",
-                    "session-intelligence.schema.json",
-                    ".si-bootstrap-state",
-                    "smartcompact",
-                ];
-                files.iter().any(|file| is(name, file))
-            });
-            list(claude.join("logs"), &|name| {
-                ["compact-history.jsonl", "adaptive-zones-announced.json"].iter().any(|file| is(name, file))
-                    || name.starts_with("session-intel-")
-            });
-            list(claude.join("session-data"), &|name| is(name, "compaction-log.txt"));
-            for project in std::fs::read_dir(claude.join("projects")).into_iter().flatten().flatten() {
-                list(project.path(), &|name| is(name, ".si-handoff.json"));
-            }
-        }
-        found
-    }
-
     /// Takes the file's lock, waiting at most [`PATIENCE`].
     pub fn lock(&self, state: StateFile<'_>) -> Result<Guard<'e>> {
         self.lock_within(state, PATIENCE)
@@ -332,9 +286,13 @@ impl<'e> Store<'e> {
         if !self.env.tmp.exists() {
             file::private_dir(&self.env.tmp).with_context(no_place)?;
         }
-        let lock = file::lock(&lock_path, patience)
-            .with_context(no_place)?
-            .with_context(|| format!("another process holds {}; try again", lock_path.display()))?;
+        let patience = patience.min(PATIENCE_IN_ALL.saturating_sub(self.env.waited()));
+        let begun = Instant::now();
+        let lock = file::lock(&lock_path, patience).with_context(no_place)?;
+        if lock.is_none() {
+            self.env.add_wait(begun.elapsed());
+        }
+        let lock = lock.with_context(|| format!("another process holds {}; try again", lock_path.display()))?;
         Ok(Guard { store: *self, lock_path, _lock: lock })
     }
 
@@ -368,7 +326,7 @@ impl<'e> Store<'e> {
     /// Leaves a counter's delta for the next holder of its lock.
     pub fn leave_pending(&self, state: StateFile<'_>, delta: u64) -> Result<()> {
         let path = pending_path(&state.path(self.env).context("no configuration folder")?);
-        file::append_pending(&path, &delta.to_string()).with_context(|| format!("append {}", path.display()))
+        file::append_pending(&path, delta).with_context(|| format!("append {}", path.display()))
     }
 }
 
@@ -439,22 +397,34 @@ impl Guard<'_> {
         file::set_aside(&path, why, self.store.env.now_ms).with_context(|| format!("set aside {}", path.display()))
     }
 
+    /// The record of a file that holds what somebody may miss, before it is written anew; none when there is none. One
+    /// that is there and cannot be read as a record (damaged, too large, no file at all) is set aside.
+    pub fn read_or_set_aside<T: DeserializeOwned>(&self, state: StateFile<'_>) -> Result<Option<T>> {
+        let path = self.check(state)?;
+        let bytes = self.store.read(state);
+        if let Some(record) = bytes.as_deref().and_then(|bytes| serde_json::from_slice(bytes).ok()) {
+            return Ok(Some(record));
+        }
+        let empty = bytes.is_some_and(|bytes| bytes.trim_ascii().is_empty());
+        if !empty && path.symlink_metadata().is_ok() {
+            self.set_aside(state)?;
+        }
+        Ok(None)
+    }
+
     /// Adds `delta` and all pending deltas to a counter, and returns the new value (at most the end of `range`).
     pub fn add(&self, state: StateFile<'_>, delta: u64, range: std::ops::RangeInclusive<u64>) -> Result<u64> {
         let path = self.check(state)?;
         let old = self.store.read_count(state, range.clone()).unwrap_or(0);
         let top = *range.end();
-        let fold = |pending: u64| -> Result<u64> {
-            let new = old.saturating_add(delta).saturating_add(pending).min(top);
-            file::write_atomic_parts(&path, &[new.to_string().as_bytes()], self.outlives(&path))
-                .with_context(|| format!("write {}", path.display()))?;
-            Ok(new)
-        };
-        let folded = file::drain_pending(&pending_path(&path), |text| {
-            let pending = text.lines().filter_map(|line| line.trim().parse::<u64>().ok()).sum();
-            fold(pending).map_err(std::io::Error::other)
-        })?;
-        folded.map_or_else(|| fold(0), Ok)
+        let value = |pending: u64| old.saturating_add(delta).saturating_add(pending).min(top);
+        let write = |new: u64| file::write_atomic_parts(&path, &[new.to_string().as_bytes()], self.outlives(&path));
+        let folded = file::drain_pending(&pending_path(&path), old, value, write);
+        if let Some(new) = folded.with_context(|| format!("add what is pending to {}", path.display()))? {
+            return Ok(new);
+        }
+        write(value(0)).with_context(|| format!("write {}", path.display()))?;
+        Ok(value(0))
     }
 }
 
@@ -509,55 +479,5 @@ mod tests {
         let store = Store::new(&env);
         assert_eq!(store.read(StateFile::Config), None);
         assert!(store.append(StateFile::History, "{}").is_err());
-    }
-
-    #[test]
-    fn everything_of_ours_is_found_and_nothing_else() {
-        let dir = tempfile::tempdir().unwrap();
-        let env = Env::for_tests(dir.path());
-        let (store, sid) = (Store::new(&env), Sid::new("s"));
-        use StateFile::*;
-        let all = [
-            TokenBudget(&sid),
-            ToolCount(&sid),
-            ToolSeen(&sid),
-            ZoneState(&sid),
-            TaskChange(&sid),
-            Shape(&sid),
-            Rollup(&sid),
-            SessionAnchor(&sid),
-            Snapshot(&sid),
-            Prefix("aa"),
-            Anchors("aa"),
-            Totals(&sid),
-            TotalsSinceCompact(&sid),
-            Health("x"),
-            QuotaCache,
-            QuotaLock,
-            ArchiveIndex(&sid),
-            ContextWindow(&sid),
-            WorkTree("aa"),
-            Config,
-            Bootstrap,
-            History,
-            ZonesAnnounced,
-            CompactionLog,
-            Handoff("-p"),
-            Pins(&sid),
-        ];
-        let theirs = [LegacyConfig, Deploy, SessionContext("-p"), Settings];
-        for state in all.iter().chain(&theirs) {
-            store.write(*state, b"x").unwrap();
-        }
-        let found = store.own_files();
-        for state in all {
-            let path = state.path(&env).unwrap();
-            assert!(found.iter().any(|own| path.starts_with(own)), "{} is missing", path.display());
-        }
-        for state in theirs {
-            assert!(!found.contains(&state.path(&env).unwrap()));
-        }
-        assert!(!found.iter().any(|path| path.extension().is_some_and(|end| end == "lock")));
-        assert_eq!(found.len(), all.len());
     }
 }

@@ -23,7 +23,7 @@ pub fn entries(store: Store<'_>, sid: &Sid) -> Vec<ShapeEntry> {
 
 /// The last `max_entries` lines (50 to 2000) of a session's log, oldest first.
 pub fn last(store: Store<'_>, sid: &Sid, max_entries: usize) -> Vec<ShapeEntry> {
-    let bytes = store.read(StateFile::Shape(sid)).unwrap_or_default();
+    let bytes = store.read_lines(StateFile::Shape(sid)).unwrap_or_default();
     let lines = bytes.rsplit(|byte| *byte == b'\n').filter_map(parse);
     let mut entries: Vec<ShapeEntry> = lines.take(clamp_entries(max_entries)).collect();
     entries.reverse();
@@ -50,8 +50,9 @@ pub fn append(guard: &Guard<'_>, sid: &Sid, entry: &ShapeEntry, max_entries: usi
     let (log, most) = (StateFile::Shape(sid), clamp_entries(max_entries));
     guard.append(log, &serde_json::to_string(entry)?)?;
     let size = guard.store().path(log).and_then(|path| Some(path.symlink_metadata().ok()?.len()));
-    if size.is_some_and(|size| size > most as u64 * LINE_BYTES) {
-        let bytes = guard.store().read(log).unwrap_or_default();
+    if size.is_some_and(|size| size > most as u64 * LINE_BYTES)
+        && let Some(bytes) = guard.store().read_lines(log)
+    {
         guard.write(log, crate::compaction::history::last_lines(&bytes, most))?;
     }
     Ok(())
