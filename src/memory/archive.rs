@@ -5,6 +5,7 @@
 
 pub mod body;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -184,11 +185,13 @@ pub struct Entry {
 
 /// What a session's archive holds, in the order of its index: oldest first.
 pub fn list(store: &Store<'_>, sid: &Sid) -> Vec<Entry> {
-    let mut rows: Vec<ArchiveRow> = Vec::new();
-    for (_, row) in Index::read(store, sid).rows() {
-        rows.retain(|earlier| earlier.id != row.id);
-        rows.push(row);
-    }
+    let index = Index::read(store, sid);
+    let mut rows: Vec<ArchiveRow> = index.rows().map(|(_, row)| row).collect();
+    // Of two rows with one id the later one counts.
+    let mut seen = HashSet::new();
+    rows.reverse();
+    rows.retain(|row| seen.insert(row.id.clone()));
+    rows.reverse();
     rows.into_iter().map(|row| Entry { missing: !is_there(store, sid, &row.id), row }).collect()
 }
 
@@ -328,12 +331,14 @@ impl Index {
         if count < cap && self.rows().next().is_none_or(|(_, first)| first.t >= oldest) {
             return guard.append(StateFile::ArchiveIndex(sid), &serde_json::to_string(row)?);
         }
-        let (mut kept, mut gone): (Vec<_>, Vec<_>) = self.rows().partition(|(_, row)| row.t >= oldest);
-        while kept.len() + 1 > cap {
-            let used = |row: &ArchiveRow| row.used.unwrap_or(0).max(row.t);
-            let Some(least) = (0..kept.len()).min_by_key(|at| used(&kept[*at].1)) else { break };
-            gone.push(kept.remove(least));
-        }
+        let (kept, mut gone): (Vec<_>, Vec<_>) = self.rows().partition(|(_, row)| row.t >= oldest);
+        let excess = (kept.len() + 1).saturating_sub(cap);
+        let mut by_use: Vec<usize> = (0..kept.len()).collect();
+        by_use.sort_by_key(|at| kept[*at].1.used.unwrap_or(0).max(kept[*at].1.t));
+        let least: HashSet<usize> = by_use.into_iter().take(excess).collect();
+        let (over, kept): (Vec<_>, Vec<_>) = kept.into_iter().enumerate().partition(|(at, _)| least.contains(at));
+        gone.extend(over.into_iter().map(|(_, row)| row));
+        let mut kept: Vec<_> = kept.into_iter().map(|(_, row)| row).collect();
         rewrite(guard, sid, &kept, Some(row))?;
         kept.push(("", row.clone()));
         drop_records(guard, sid, gone.iter().map(|(_, row)| row), &kept)?;
@@ -358,8 +363,9 @@ fn drop_records<'r>(
     kept: &[(&str, ArchiveRow)],
 ) -> Result<usize> {
     let mut removed = 0;
+    let kept: HashSet<&str> = kept.iter().map(|(_, row)| row.id.as_str()).collect();
     for row in gone {
-        if is_file_id(&row.id) && !kept.iter().any(|(_, other)| other.id == row.id) {
+        if is_file_id(&row.id) && !kept.contains(row.id.as_str()) {
             guard.remove(StateFile::Archived(sid, &row.id))?;
             removed += 1;
         }

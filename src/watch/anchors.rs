@@ -15,7 +15,7 @@ use crate::store::records::git::{AnchorFile, AnchorFiles};
 use crate::store::{StateFile, Store, key};
 
 /// How long a count stands, milliseconds.
-const FRESH_MS: u64 = 86_400_000;
+const FRESH_MS: i64 = 86_400_000;
 /// How long a caller waits for a new count.
 const QUICK: Duration = Duration::from_millis(20);
 /// How long a detached process counts; what it has by then is what the newest commits say.
@@ -56,7 +56,8 @@ pub fn files(env: &Env, store: Store<'_>, anchor: &Path, query: &Query<'_>) -> V
     let file_key = file_key(anchor);
     let file = StateFile::Anchors(&file_key);
     let stored = store.read_json::<AnchorFiles>(file).filter(|stored| stored.since_days == query.since_days);
-    let fresh = stored.as_ref().is_some_and(|stored| env.now_ms.abs_diff(stored.t) < FRESH_MS);
+    // A moment in the future counts as now.
+    let fresh = stored.as_ref().is_some_and(|stored| env.now_ms.saturating_sub(stored.t) < FRESH_MS);
     let mut files = stored.map(|stored| stored.files).unwrap_or_default();
     if !fresh && let Some(head) = git::head(env, anchor) {
         match count(env, &head, query, query.patience) {
@@ -85,7 +86,7 @@ pub fn keep_counted(env: &Env, store: Store<'_>, anchor: &Path, query: &Query<'_
     let stored =
         store.path(StateFile::Anchors(&file_key)).and_then(|path| path.symlink_metadata().ok()?.modified().ok());
     let since = stored.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map(|since| since.as_millis() as i64);
-    if since.is_none_or(|since| env.now_ms.abs_diff(since) >= FRESH_MS) {
+    if since.is_none_or(|since| env.now_ms - since >= FRESH_MS) {
         files(env, store, anchor, query);
     }
 }

@@ -43,6 +43,7 @@ pub struct Run<'a> {
     stdin: Vec<u8>,
     vars: Vec<(String, String)>,
     cwd: PathBuf,
+    limit: Duration,
 }
 
 impl Sandbox {
@@ -76,7 +77,8 @@ impl Sandbox {
         env
     }
 
-    fn base_vars(&self) -> Vec<(String, String)> {
+    /// The variables of every run.
+    pub fn base_vars(&self) -> Vec<(String, String)> {
         let path = std::env::var("PATH").unwrap_or_default();
         let text = |path: &Path| path.to_str().unwrap().to_string();
         [
@@ -107,6 +109,7 @@ impl Sandbox {
             stdin: Vec::new(),
             vars: Vec::new(),
             cwd: self.cwd.clone(),
+            limit: Duration::from_secs(20),
         }
     }
 
@@ -327,7 +330,13 @@ impl Run<'_> {
         self
     }
 
-    /// Runs the binary with nothing but the sandbox around it; over 20 seconds it is killed and the test fails.
+    /// How long the run may take.
+    pub fn within(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Runs the binary with nothing but the sandbox around it; over the limit (20 seconds) it is killed and the test fails.
     pub fn run(self) -> Output {
         let begun = Instant::now();
         let mut child = Command::new(&self.program)
@@ -347,7 +356,7 @@ impl Run<'_> {
         let (sender, receiver) = std::sync::mpsc::channel();
         let id = child.id();
         std::thread::spawn(move || sender.send(child.wait_with_output()));
-        let output = receiver.recv_timeout(Duration::from_secs(20)).unwrap_or_else(|_| {
+        let output = receiver.recv_timeout(self.limit).unwrap_or_else(|_| {
             let _ = Command::new("kill").args(["-9", &id.to_string()]).status();
             panic!("si {:?} hung", self.args)
         });
