@@ -280,11 +280,13 @@ impl Reading<'_> {
     /// Reads what is new in the transcript and then in the subagents' files; says whether anything was.
     fn read_all(&mut self, file: &File, size: u64, agents: &[Agent]) -> Option<bool> {
         let from = self.tally.detail.place.offset;
+        // Before the first foreign reply nobody looked for rows of the session's own.
+        let looked = if self.tally.detail.foreign.session.is_empty() { 0 } else { from };
         let end = self.read(file, Source::Transcript, from, size)?;
         let mut grew = end > from;
         if grew {
             self.tally.detail.place = place(file, end)?;
-            self.find_own(file, from, end);
+            self.find_own(file, looked, end);
         }
         for agent in agents {
             let from = self.tally.detail.agents.get(&agent.name).map_or(0, |place| place.offset);

@@ -137,6 +137,8 @@ pub fn merge(content: &[u8]) -> Option<Vec<u8>> {
     };
     let line_end = match content.iter().position(|byte| *byte == b'\n') {
         Some(at) if content[..at].ends_with(b"\r") => "\r\n",
+        // Whatever is put behind it makes it the first line end.
+        None if content.ends_with(b"\r") => "\r\n",
         _ => "\n",
     };
     let block = block(line_end);
@@ -156,9 +158,9 @@ pub fn merge(content: &[u8]) -> Option<Vec<u8>> {
     }
     out.extend_from_slice(&content[kept..]);
     if found.is_empty() {
+        // One line end always: an empty line where the last line is whole, else what it lacks. `strip` takes it away.
         if !content.is_empty() {
-            let gap = if content.ends_with(b"\n") { 1 } else { 2 };
-            out.extend_from_slice(line_end.repeat(gap).as_bytes());
+            out.extend_from_slice(line_end.as_bytes());
         }
         out.extend_from_slice(block.as_bytes());
         out.extend_from_slice(line_end.as_bytes());
@@ -166,26 +168,30 @@ pub fn merge(content: &[u8]) -> Option<Vec<u8>> {
     (out[bom.len()..] != *content).then_some(out)
 }
 
-/// The content without our blocks, and without the empty line that was put before one at the end; none when there is
-/// no block in it.
+/// The content without our blocks, and without the line end that was put before one at the end; none when there is no
+/// block in it.
 pub fn strip(content: &[u8]) -> Option<Vec<u8>> {
-    let found = blocks(content.strip_prefix(BOM).unwrap_or(content));
-    let bom = content.len() - content.strip_prefix(BOM).unwrap_or(content).len();
-    let mut out = Vec::with_capacity(content.len());
+    let (bom, content) = match content.strip_prefix(BOM) {
+        Some(rest) => (BOM, rest),
+        None => (&[][..], content),
+    };
+    let found = blocks(content);
+    let (last, _) = *found.last()?;
+    let mut out = bom.to_vec();
     let mut kept = 0;
-    for (from, to) in found.iter().map(|(from, to)| (from + bom, to + bom)) {
+    for (from, to) in found {
         out.extend_from_slice(&content[kept..from]);
         kept = to;
     }
     out.extend_from_slice(&content[kept..]);
     if kept == content.len() {
-        for gap in [&b"\r\n\r\n"[..], b"\n\n"] {
-            if out.ends_with(gap) {
-                out.truncate(out.len() - gap.len() / 2);
-            }
+        let opening = content[last..].split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+        let gap = if opening.ends_with(b"\r\n") { &b"\r\n"[..] } else { b"\n" };
+        if out.ends_with(gap) {
+            out.truncate(out.len() - gap.len());
         }
     }
-    (!found.is_empty()).then_some(out)
+    Some(out)
 }
 
 /// The block without a line end after it.
@@ -195,56 +201,85 @@ fn block(line_end: &str) -> String {
 
 /// Where our blocks are: from the first byte of the opening line to past the line end of the closing one. Of a block
 /// whose end is missing, as much counts as is word for word what we write.
+///
+/// What is in a block decides nothing about what is behind it, so that a block which is renewed leaves all others where
+/// they were.
 fn blocks(content: &[u8]) -> Vec<(usize, usize)> {
-    let mut fence = None;
-    let mut markers = Vec::new();
-    let mut fenced = Vec::new();
-    for (at, line) in lines(content) {
-        fence = next_fence(fence, line.trim_ascii());
-        let list = if fence.is_some() { &mut fenced } else { &mut markers };
-        if is_marker(line, BEGIN) {
-            list.push((at, at + line.len(), true));
-        } else if is_marker(line, END) {
-            list.push((at, at + line.len(), false));
-        }
-    }
-    if fence.is_some() {
-        // A fence that is never closed: taking it at its word would hide our own block behind it for ever.
-        markers.extend(fenced);
-        markers.sort_unstable();
-    }
+    let lines: Vec<(usize, &[u8])> = lines(content).collect();
+    let end = |line: usize| lines.get(line).map_or(content.len(), |(start, _)| *start);
+    let fences = Fences::new(&lines);
     let mut found = Vec::new();
-    let mut open: Option<(usize, usize)> = None;
-    for (at, end, begins) in markers {
-        if begins {
-            found.extend(open.replace((at, end)).map(|(from, to)| (from, damaged_end(content, to))));
-        } else if let Some((from, _)) = open.take() {
-            found.push((from, end));
+    let mut at = 0;
+    while let Some((start, line)) = lines.get(at) {
+        if !is_marker(line, BEGIN) {
+            at = fences.closed_behind(&lines, at).unwrap_or(at + 1);
+            continue;
         }
+        let next = lines[at + 1..].iter().position(|(_, line)| is_marker(line, BEGIN) || is_marker(line, END));
+        at = match next.map(|ahead| at + 1 + ahead) {
+            Some(closing) if is_marker(lines[closing].1, END) => closing + 1,
+            _ => at + 1 + as_written(&lines[at + 1..]),
+        };
+        found.push((*start, end(at)));
     }
-    found.extend(open.map(|(from, to)| (from, damaged_end(content, to))));
     found
 }
 
-/// The fenced code block that is open after a line: its character and the length of its fence.
-fn next_fence(open: Option<(u8, usize)>, line: &[u8]) -> Option<(u8, usize)> {
-    let first = line.first().copied().filter(|byte| matches!(byte, b'`' | b'~'));
-    let run = line.iter().take_while(|byte| first == Some(**byte)).count();
-    match (open, first) {
-        (Some((mark, length)), Some(byte)) if byte == mark && run >= length && run == line.len() => None,
-        (Some(open), _) => Some(open),
+/// How many lines are, one after the other, as we write them.
+fn as_written(lines: &[(usize, &[u8])]) -> usize {
+    let ours = lines.iter().zip(RULES.trim_end().lines());
+    ours.take_while(|((_, line), expected)| trim_line_end(line) == expected.as_bytes()).count()
+}
+
+/// Fenced code blocks, whose lines are no markers. A fence that is never closed is none: taking it at its word would hide
+/// our own block behind it for ever.
+struct Fences {
+    /// For each line, the longest fence of backticks and of tildes that could close one, on it or behind it.
+    ahead: Vec<[usize; 2]>,
+}
+
+/// A line that starts with three of a fence's characters or more.
+struct Fence {
+    tilde: bool,
+    length: usize,
+    /// Whether nothing else is on the line, so that it may close a fence.
+    bare: bool,
+}
+
+impl Fence {
+    fn of(line: &[u8]) -> Option<Fence> {
+        let line = line.trim_ascii();
+        let mark = *line.first().filter(|byte| matches!(byte, b'`' | b'~'))?;
+        let length = line.iter().take_while(|byte| **byte == mark).count();
         // Three backticks with more behind on the line are code in the line, not a fence.
-        (None, Some(byte)) if run >= 3 && !(byte == b'`' && line[run..].contains(&b'`')) => Some((byte, run)),
-        (None, _) => None,
+        let inline = mark == b'`' && line[length..].contains(&b'`');
+        (length >= 3 && !inline).then_some(Fence { tilde: mark == b'~', length, bare: length == line.len() })
     }
 }
 
-/// The end of a block that lost its closing line: past the opening line, which ends at `to`, and all lines after it that
-/// are as we write them.
-fn damaged_end(content: &[u8], to: usize) -> usize {
-    let ours = lines(&content[to..]).zip(RULES.trim_end().lines());
-    let same = ours.take_while(|((_, line), expected)| trim_line_end(line) == expected.as_bytes());
-    to + same.map(|((_, line), _)| line.len()).sum::<usize>()
+impl Fences {
+    fn new(lines: &[(usize, &[u8])]) -> Fences {
+        let mut ahead = vec![[0; 2]; lines.len() + 1];
+        for (at, (_, line)) in lines.iter().enumerate().rev() {
+            ahead[at] = ahead[at + 1];
+            if let Some(fence) = Fence::of(line).filter(|fence| fence.bare) {
+                let longest = &mut ahead[at][usize::from(fence.tilde)];
+                *longest = fence.length.max(*longest);
+            }
+        }
+        Fences { ahead }
+    }
+
+    /// The line behind the fenced block that begins at `at`; none where none begins.
+    fn closed_behind(&self, lines: &[(usize, &[u8])], at: usize) -> Option<usize> {
+        let open = Fence::of(lines[at].1)?;
+        if self.ahead[at + 1][usize::from(open.tilde)] < open.length {
+            return None;
+        }
+        let closes = |fence: Fence| fence.bare && fence.tilde == open.tilde && fence.length >= open.length;
+        let ahead = lines[at + 1..].iter().position(|(_, line)| Fence::of(line).is_some_and(closes))?;
+        Some(at + 1 + ahead + 1)
+    }
 }
 
 fn is_marker(line: &[u8], marker: &str) -> bool {
@@ -271,7 +306,7 @@ mod tests {
 
     #[test]
     fn what_was_added_can_be_taken_out_again() {
-        for content in ["x\n", "# Top\n\ntext\n", "\u{feff}x\r\ny\r\n", "", "\n"] {
+        for content in ["x\n", "x", "# Top\n\ntext\n", "\u{feff}x\r\ny\r\n", "a\r\nb\n", "a\nb\r", "", "\n"] {
             let with = merge(content.as_bytes()).unwrap();
             assert_eq!(strip(&with).as_deref(), Some(content.as_bytes()), "{content:?}");
             assert_eq!(strip(content.as_bytes()), None);
@@ -297,7 +332,7 @@ mod tests {
         for (content, want) in [
             (String::new(), "[BLOCK]\n"),
             ("x\n".into(), "x\n\n[BLOCK]\n"),
-            ("x".into(), "x\n\n[BLOCK]\n"),
+            ("x".into(), "x\n[BLOCK]\n"),
             (format!("# Top\n{old}\n# Bottom $& $1\n"), "# Top\n[BLOCK]\n# Bottom $& $1\n"),
             (format!("a\n  {old}"), "a\n[BLOCK]"),
             (format!("a\r\n{old}\r\nb\r\n").replace("\nold", "\r\nold"), "a\r\n[BLOCK]\r\nb\r\n"),

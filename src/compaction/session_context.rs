@@ -191,7 +191,7 @@ pub fn replace_section(content: &str, wanted: &str, body: &str) -> String {
         match start {
             None if heading(line.trim_end()) == Some(wanted) && line.ends_with('\n') => start = Some(next),
             // Blank lines under the heading stay where they are.
-            Some(from) if from == at && line.trim().is_empty() => start = Some(next),
+            Some(from) if from == at && line.trim().is_empty() && line.ends_with('\n') => start = Some(next),
             Some(_) if heading(line.trim_end()).is_some() => {
                 end = at;
                 break;

@@ -7,10 +7,13 @@
     reason = "tests make files, start programs, read their switches and say how much they ran"
 )]
 
+#[path = "../properties/mod.rs"]
+mod properties;
 mod support;
 
 mod archive;
 mod compaction;
+mod fuzz;
 mod git;
 mod golden;
 mod hostile;

@@ -206,6 +206,12 @@ impl<'a> Lines<'a> {
         (line..self.len()).find(|at| !is_blank(self.get(*at))).unwrap_or(self.len())
     }
 
+    /// The lines from `line` on that may end what a hand left open before them: a stamp of ours is never inside of it, or
+    /// the next thing that is pinned would close it and be lost in it.
+    fn up_to_stamp(&self, line: usize) -> impl Iterator<Item = usize> + '_ {
+        (line..self.len()).take_while(|at| Stamp::parse(self.get(*at)).is_none())
+    }
+
     /// The line behind a comment that starts at `line`; none when there is none, or it never ends.
     fn comment_end(&self, line: usize) -> Option<usize> {
         let first = self.get(line).strip_prefix("<!--")?;
@@ -213,13 +219,13 @@ impl<'a> Lines<'a> {
             // Text behind a comment on its line makes it a paragraph.
             return first.trim_end().ends_with("-->").then_some(line + 1);
         }
-        (line + 1..self.len()).find(|at| self.get(*at).contains("-->")).map(|at| at + 1)
+        self.up_to_stamp(line + 1).find(|at| self.get(*at).contains("-->")).map(|at| at + 1)
     }
 
     /// The line behind a fenced block that starts at `line`; none when there is none, or it never ends.
     fn fence_end(&self, line: usize) -> Option<usize> {
         let open = fence(self.get(line))?;
-        (line + 1..self.len())
+        self.up_to_stamp(line + 1)
             .find(|at| {
                 let line = self.get(*at);
                 fence(line).is_some_and(|close| close.starts_with(open)) && line.trim() == fence(line).unwrap_or("")
