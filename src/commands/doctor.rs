@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::Terminal;
+use super::install;
 use super::installation::Installation;
 use super::session::{self, SessionArgs};
 use super::set::unknown_fields;
@@ -125,6 +126,14 @@ fn programs(env: &Env, installation: &Installation) -> Vec<Finding> {
             )),
             Some(_) => None,
         });
+    }
+    if installation.plugin && install::own_commands(env).is_empty() && process::find(env, "si").is_none() {
+        all.push(finding(
+            Mark::Warning,
+            check,
+            "the plugin's slash commands call si by its name, and it is not on PATH",
+            format!("add {} to PATH, or: si install", here.parent().unwrap_or(&here).display()),
+        ));
     }
     all
 }

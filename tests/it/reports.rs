@@ -116,6 +116,20 @@ fn doctor_is_content_after_an_installation() {
 }
 
 #[test]
+fn a_plugin_whose_commands_do_not_find_the_program_is_reported() {
+    let sandbox = Sandbox::new();
+    let settings = json!({"enabledPlugins": {"session-intelligence@session-intelligence": true}});
+    sandbox.write(&sandbox.home.join(".claude/settings.json"), settings.to_string());
+    let warned = "the plugin's slash commands call si by its name, and it is not on PATH";
+    let doctor = |path: &str| sandbox.si(["doctor"]).var("PATH", path).run();
+    assert!(doctor("/usr/bin:/bin").stdout.contains(warned));
+    let folder = std::path::Path::new(env!("CARGO_BIN_EXE_si")).parent().unwrap();
+    assert!(!doctor(&format!("{}:/usr/bin", folder.display())).stdout.contains(warned));
+    assert_eq!(si(&sandbox, &["install"]).code, 0);
+    assert!(!doctor("/usr/bin:/bin").stdout.contains(warned), "the installer's commands name the whole path");
+}
+
+#[test]
 fn help_doctor_and_the_reference_lead_to_every_switch() {
     let sandbox = Sandbox::new();
     let page = include_str!("../../docs/configuration.md");
