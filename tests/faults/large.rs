@@ -63,7 +63,7 @@ fn logs_of_a_hundred_thousand_lines_hold_nobody_up_and_are_cut_to_their_end() {
     let left = lines(&shape);
     assert!(left.len() <= 203, "{}", left.len());
     assert!(left.iter().any(|line| line.contains(&format!("file{}.ts", LINES - 1))));
-    assert!(lines(&seen).len() <= 256);
+    assert!(lines(&seen).len() < 300, "{}", lines(&seen).len());
     assert!(lines(&hinted).len() <= LINES as usize);
     let most = si::config::Config::load(&world.sandbox.env()).tool_archive.max_per_session;
     let left = lines(&index);

@@ -1,8 +1,8 @@
 //! Faults: every hook and the status line in every kind of broken world, killed at any moment, and for a long time from
 //! many processes at once. What si owes its host holds in all of them, and what was stored is still there.
 //!
-//! Short by default. `SI_FAULTS=full` tries every spelling of every hook on every damaged file, and `SI_KILLS=200` kills at
-//! that many moments.
+//! Short by default. `SI_FAULTS=full` tries every spelling of every hook on every damaged file, `SI_KILLS=200` kills at
+//! that many moments, `SI_SOAK=20000` makes that many calls.
 
 #![allow(
     clippy::disallowed_methods,
@@ -21,4 +21,5 @@ mod kill;
 mod large;
 mod locks;
 mod pipes;
+mod soak;
 mod world;
