@@ -112,6 +112,11 @@ impl<'a> Git<'a> {
     }
 }
 
+/// A path from the top of the work tree as git takes it: no pattern, in upper or lower case.
+pub(super) fn pathspec(path: &str) -> String {
+    format!(":(top,literal,icase){path}")
+}
+
 fn base_args(root: &Path) -> Vec<OsString> {
     let mut args: Vec<OsString> = vec!["--no-optional-locks".into(), "--no-pager".into(), "-C".into(), root.into()];
     for setting in

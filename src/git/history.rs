@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use git2::{Delta, DescribeFormatOptions, DescribeOptions, DiffOptions, Oid, Repository, Sort};
 
-use super::command::Git;
+use super::command::{Git, pathspec};
 use super::head::{Head, Place, key};
 use crate::env::Env;
 use crate::store::records::git::{CommitFacts, WorkTreeAnswer};
@@ -128,12 +128,13 @@ pub fn commits_since(head: &Head, since_ms: i64, max: usize) -> Vec<Commit> {
     commits
 }
 
-/// Paths that commits of the last `hours` changed, from the top of the work tree, each once; merges do not count, since
-/// what they brought in was changed elsewhere. Asked of `git`, which reads the trees of large commits in half the time
-/// that libgit2 needs, and can be stopped at `deadline`; what it has not told by then is none.
-pub fn recent_files(env: &Env, dir: &Path, hours: f64, deadline: Duration) -> Vec<String> {
+/// Paths at or below one of `within` that commits since a moment changed, from the top of the work tree, each once; merges
+/// do not count, since what they brought in was changed elsewhere. Asked of `git`, which can be stopped at `deadline`; what
+/// it has not told by then is none.
+pub fn recent_files(env: &Env, dir: &Path, since_ms: i64, within: &[String], deadline: Duration) -> Vec<String> {
     let find = || {
-        let since = (env.now_ms - (hours * 3_600_000.0) as i64).div_euclid(1000);
+        let since = since_ms.div_euclid(1000);
+        let specs: Vec<String> = within.iter().map(|path| pathspec(path)).collect();
         let words = [
             "log",
             "--no-merges",
@@ -147,7 +148,9 @@ pub fn recent_files(env: &Env, dir: &Path, hours: f64, deadline: Duration) -> Ve
             "--no-show-signature",
             "--no-color",
             "-z",
+            "--",
         ];
+        let words: Vec<&str> = words.into_iter().chain(specs.iter().map(String::as_str)).collect();
         Git::new(env, &Place::of(env, dir)?, deadline, &|| false)?.ask(&words)
     };
     let answer = find().unwrap_or_default();

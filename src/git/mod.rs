@@ -16,7 +16,7 @@ use std::time::Duration;
 
 pub use head::{Head, Kind, head};
 pub use history::{Commit, commit_files, commits_since, committed, last_commit, recent_files, touched_since};
-pub use tree::{DirtyFile, WorkTree, ask_anew, dirty_files, mark_stale, refresh, work_tree};
+pub use tree::{DirtyFile, WorkTree, ask_anew, dirty_files, dirty_files_within, mark_stale, refresh, work_tree};
 
 /// How long a redraw waits for the working tree.
 pub const LINE_DEADLINE: Duration = Duration::from_millis(60);

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use super::command::Git;
+use super::command::{Git, pathspec};
 use super::head::{Head, Kind, Place, head, key};
 use crate::env::Env;
 use crate::process;
@@ -130,8 +130,13 @@ fn mark(env: &Env, store: Store<'_>, dir: &Path, change: impl FnOnce(&mut WorkTr
 
 /// Changed and untracked files of the working tree; none when git did not answer within `deadline`.
 pub fn dirty_files(env: &Env, dir: &Path, deadline: Duration) -> Option<Vec<DirtyFile>> {
+    dirty_files_within(env, dir, &[], deadline)
+}
+
+/// Like [`dirty_files`], at or below the paths of `within` alone; without any, everywhere.
+pub fn dirty_files_within(env: &Env, dir: &Path, within: &[String], deadline: Duration) -> Option<Vec<DirtyFile>> {
     let place = Place::of(env, dir)?;
-    Some(status(&Git::new(env, &place, deadline, &|| false)?)?.files)
+    Some(status(&Git::new(env, &place, deadline, &|| false)?, within)?.files)
 }
 
 fn is_current(env: &Env, stored: &WorkTreeAnswer, head: &Head, index_mtime: i64) -> bool {
@@ -198,7 +203,7 @@ fn start_refresh(env: &Env, store: Store<'_>, root: &Path, key: &str) -> anyhow:
 fn scan(env: &Env, head: &Head, deadline: Duration, give_up: &dyn Fn() -> bool) -> Option<WorkTree> {
     let place = Place { root: head.root.clone(), git_dir: head.git_dir.clone(), common_dir: head.common_dir.clone() };
     let git = Git::new(env, &place, deadline, give_up)?;
-    let status = status(&git)?;
+    let status = status(&git, &[])?;
     let (added, deleted) = match head.kind {
         Kind::Unborn => (None, None), // nothing to compare with
         _ if status.files.iter().all(|file| file.code == "??") => (Some(0), Some(0)),
@@ -246,8 +251,11 @@ struct Status {
     ahead_behind: Option<(u64, u64)>,
 }
 
-fn status(git: &Git<'_>) -> Option<Status> {
-    Some(parse_status(&git.ask(&["status", "--porcelain=v2", "--branch", "-z", IGNORE_SUBMODULES])?))
+fn status(git: &Git<'_>, within: &[String]) -> Option<Status> {
+    let specs: Vec<String> = within.iter().map(|path| pathspec(path)).collect();
+    let words = ["status", "--porcelain=v2", "--branch", "-z", IGNORE_SUBMODULES, "--"];
+    let words: Vec<&str> = words.into_iter().chain(specs.iter().map(String::as_str)).collect();
+    Some(parse_status(&git.ask(&words)?))
 }
 
 /// Reads `git status --porcelain=v2 --branch -z`.

@@ -25,6 +25,8 @@ const SOURCE: &str = "task-change";
 const REMEMBERED: usize = 50;
 /// How far back the transcript is searched for mentions, in bytes.
 const MENTIONS_WITHIN: u64 = 1 << 20;
+/// How many of the places that a prompt names git is asked about.
+const PLACES: usize = 64;
 /// The longest answer of the small model that is read, in bytes.
 const ANSWER_MAX: usize = 4096;
 /// How much of a prompt the small model is shown, in UTF-16 units.
@@ -89,11 +91,16 @@ fn baseline(call: &Call<'_>, prompt: &str) -> Baseline {
     baseline.bases.dedup();
     baseline.files = task_change::key_files(&notes);
     let bases = baseline.bases.clone();
+    let below = root.and_then(|root| anchor.strip_prefix(root).ok()).unwrap_or(Path::new(""));
+    let since_ms = env.now_ms - (config.recent_hours * 3_600_000.0) as i64;
+    let ours = |file: &_| head.as_ref().is_some_and(|head| claude_md::is_our_change(call.store, head, file));
+    // Files that lie elsewhere score nothing, so git need not look for them.
+    let within = places(&task_change::named(prompt, &bases), below);
     std::thread::scope(|scope| {
-        // The working tree takes longest, the history next: git looks at both while the rest is read here.
-        let dirty = root.is_some().then(|| scope.spawn(|| git::dirty_files(env, anchor, git::HOOK_DEADLINE)));
-        let recent = || git::recent_files(env, anchor, config.recent_hours, git::HOOK_DEADLINE);
-        let recent = root.is_some().then(|| scope.spawn(recent));
+        let in_git = root.is_some() && !within.is_empty();
+        let dirty = || git::dirty_files_within(env, anchor, &within, git::HOOK_DEADLINE);
+        let recent = || git::recent_files(env, anchor, since_ms, &within, git::HOOK_DEADLINE);
+        let (dirty, recent) = (in_git.then(|| scope.spawn(dirty)), in_git.then(|| scope.spawn(recent)));
         if let Some(path) = call.payload.transcript_path() {
             let mut mentions = Mentions::new(config.transcript_turns, &bases);
             transcript::each_line_backwards(&path, MENTIONS_WITHIN, |line| {
@@ -106,19 +113,37 @@ fn baseline(call: &Call<'_>, prompt: &str) -> Baseline {
         }
         baseline.files.extend(recent.and_then(|log| log.join().ok()).unwrap_or_default());
         let dirty = dirty.and_then(|scan| scan.join().ok()).flatten().unwrap_or_default();
-        let ours = |file: &_| head.as_ref().is_some_and(|head| claude_md::is_our_change(call.store, head, file));
         baseline.files.extend(dirty.into_iter().filter(|file| !ours(file)).map(|file| file.path));
     });
+    if let (Some(head), true) = (&head, baseline.files.is_empty()) {
+        let changed = || git::dirty_files(env, anchor, git::HOOK_DEADLINE).unwrap_or_default();
+        let committed = !git::commits_since(head, since_ms, 1).is_empty();
+        baseline.elsewhere = committed || changed().iter().any(|file| !ours(file));
+    }
     // Git names files from the top of the work tree; a session below it names them from where it is.
-    if let (Some(root), true) = (root, bases.len() > 1)
-        && let Ok(below) = anchor.strip_prefix(root)
-    {
+    if !below.as_os_str().is_empty() {
         let below = format!("{}/", below.display());
         let own: Vec<String> =
             baseline.files.iter().filter_map(|file| file.strip_prefix(&below)).map(String::from).collect();
         baseline.files.extend(own);
     }
     baseline
+}
+
+/// Where in the work tree a file must lie to be one of `named` or near it: each as it stands, and below the session's own
+/// folder.
+fn places(named: &[String], below: &Path) -> Vec<String> {
+    let inside = |file: &&String| !file.starts_with('/') && !file.split('/').any(|part| part == "..");
+    let mut places = Vec::new();
+    for file in named.iter().filter(inside) {
+        let place = task_change::root_prefix(file.strip_prefix("./").unwrap_or(file));
+        let own = below.join(&place).to_string_lossy().into_owned();
+        places.extend([place, own].into_iter().filter(|place| !place.is_empty()));
+    }
+    places.sort();
+    places.dedup();
+    places.truncate(PLACES);
+    places
 }
 
 /// Hashes of the prompts that this session was hinted at, newest first.

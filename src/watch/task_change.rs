@@ -274,20 +274,24 @@ pub struct Baseline {
     pub files: Vec<String>,
     /// Folders that absolute paths are made relative to.
     pub bases: Vec<String>,
+    /// Whether other files are at hand, which need not be known since no prompt's file is near them.
+    pub elsewhere: bool,
 }
 
 /// How much a prompt belongs to the work at hand, 0 to 1; none when there is nothing to tell it by.
 pub fn score(prompt: &str, baseline: &Baseline) -> Option<f64> {
-    let named = distinct(&files(prompt), &baseline.bases);
+    let named = named(prompt, &baseline.bases);
     // Without a file at hand, a prompt that names one says nothing.
-    let files = if baseline.files.is_empty() { None } else { file_overlap(&named, &baseline.files) };
+    let at_hand = baseline.elsewhere || !baseline.files.is_empty();
+    let files = if at_hand { file_overlap(&named, &baseline.files) } else { None };
     combine(&[(files, FILES_WEIGHT), (word_overlap(&baseline.task, prompt), WORDS_WEIGHT)])
 }
 
-/// The files of a prompt as they are compared: relative, each once, without `@`, line numbers and punctuation.
-fn distinct(files: &[String], bases: &[String]) -> Vec<String> {
+/// The files that a prompt names, as they are compared: relative to one of `bases`, each once, without `@`, line numbers
+/// and punctuation.
+pub fn named(prompt: &str, bases: &[String]) -> Vec<String> {
     let mut plain = Vec::new();
-    for file in files {
+    for file in &files(prompt) {
         let file = file.trim_start_matches('@').trim_end_matches(['.', ',', ';', ':', '!', '?']);
         let named = file.split_once(':').filter(|(_, line)| line.starts_with(|c: char| c.is_ascii_digit()));
         let file = relative(named.map_or(file, |(file, _)| file), bases).to_string();

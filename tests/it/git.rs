@@ -307,7 +307,7 @@ fn nothing_that_a_repository_names_is_run() {
     assert_eq!(git::dirty_files(&env, &dir, PATIENT).unwrap().len(), 3);
     assert_eq!(git::last_commit(&env, &head).unwrap().subject, "attributes");
     git::commit_files(&head);
-    git::recent_files(&env, &dir, 24.0, PATIENT);
+    git::recent_files(&env, &dir, env.now_ms - 86_400_000, &[], PATIENT);
     git::ask_anew(&env, store, &dir);
     let mut later = env.clone();
     later.now_ms += 10;
@@ -408,9 +408,15 @@ fn history_tells_commits_and_their_files() {
     let last = git::last_commit(&env, &head).unwrap();
     assert_eq!((last.id.as_str(), last.subject.as_str()), (ids[2].as_str(), "third"));
     assert_eq!(git::commit_files(&head), ["b", "gone.md"]);
-    let recent: Vec<_> = git::commits_since(&head, env.now_ms - 10_000_000, 5).into_iter().map(|c| c.subject).collect();
-    assert_eq!(recent, ["third", "move it"]);
-    assert_eq!(git::recent_files(&env, &sandbox.cwd, 2.0, PATIENT), ["b", "gone.md", "src/ф.ts"]);
+    let commits: Vec<_> =
+        git::commits_since(&head, env.now_ms - 10_000_000, 5).into_iter().map(|c| c.subject).collect();
+    assert_eq!(commits, ["third", "move it"]);
+    let recent = |within: &[&str]| {
+        let within: Vec<String> = within.iter().map(ToString::to_string).collect();
+        git::recent_files(&env, &sandbox.cwd, env.now_ms - 7_200_000, &within, PATIENT)
+    };
+    assert_eq!(recent(&["SRC", "b*"]), ["src/ф.ts"]);
+    assert_eq!(recent(&[]), ["b", "gone.md", "src/ф.ts"]);
     // The subject is stored, so that the next redraw need not open the repository.
     std::fs::remove_dir_all(sandbox.cwd.join(".git/objects")).unwrap();
     std::fs::create_dir(sandbox.cwd.join(".git/objects")).unwrap();
