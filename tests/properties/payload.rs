@@ -67,6 +67,7 @@ fn same_members(object: &Object<'_>, tree: &Value) {
 
 fn same(raw: Raw<'_>, value: &Value) {
     assert_eq!(raw.str().as_deref(), value.as_str());
+    assert_eq!(json_len::string(raw), value.as_str().map(|text| si::text::utf16_len(text) as u64), "{raw:?}");
     assert_eq!(raw.bool(), value.as_bool());
     assert_eq!(raw.f64(), value.as_f64(), "{raw:?}");
     assert!(value.as_u64().is_none_or(|number| raw.u64() == Some(number)), "{raw:?}");
