@@ -16,6 +16,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::env::Env;
 
+/// Where programs are looked for when there is no `PATH`.
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 /// What a bounded run needs beyond program and arguments.
 #[derive(Debug, Clone, Default)]
 pub struct Limits<'a> {
@@ -47,7 +50,7 @@ pub struct Outcome {
 /// Where a program is on `PATH`; none when it is nowhere. Relative entries do not count: the working folder may be
 /// somebody else's repository.
 pub fn find(env: &Env, name: &str) -> Option<PathBuf> {
-    let paths = std::env::split_paths(env.var("PATH")?);
+    let paths = std::env::split_paths(env.var("PATH").unwrap_or(USUAL_PATH));
     paths
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(name))
@@ -68,6 +71,7 @@ pub fn run_unless<S: AsRef<OsStr>>(
     limits: &Limits<'_>,
     give_up: &dyn Fn() -> bool,
 ) -> io::Result<Outcome> {
+    let program = placed(env, program).ok_or(io::ErrorKind::NotFound)?;
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
     command.env_clear().envs(env.vars().iter().map(|(key, value)| (key, value)));
@@ -88,6 +92,13 @@ pub fn run_unless<S: AsRef<OsStr>>(
         kill_group(&mut child);
     }
     result
+}
+
+/// Where a program is that is named as a person would name it: a path stands for itself, a plain name is looked for in
+/// the absolute folders of `PATH` alone, since a search by the system would also try a `.` in it.
+fn placed(env: &Env, program: &OsStr) -> Option<PathBuf> {
+    let path = PathBuf::from(program);
+    if path.components().count() > 1 { Some(path) } else { find(env, program.to_str()?) }
 }
 
 /// Starts this very binary again with `args`, detached: own group, no standard streams, not waited for.
@@ -169,6 +180,22 @@ mod tests {
     fn output_and_code_come_back() {
         let limits = Limits { stdin: b"hi", max_output: 100, deadline: Duration::from_secs(10), ..Limits::default() };
         assert_eq!(sh("cat; exit 3", limits), Outcome { stdout: b"hi".into(), code: Some(3), timed_out: false });
+    }
+
+    #[test]
+    fn a_program_in_the_working_folder_is_not_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let planted = dir.path().join("si-planted");
+        std::os::unix::fs::symlink("/bin/sh", &planted).unwrap();
+        let limits = Limits { cwd: Some(dir.path()), deadline: Duration::from_secs(10), ..Limits::default() };
+        let run_in = |path: &str| {
+            let env = Env::for_tests(dir.path()).with_var("PATH", path);
+            run(&env, OsStr::new("si-planted"), &["-c", ":"], &limits).map(|outcome| outcome.code)
+        };
+        for path in [".", "", ":/bin", "./:/bin", "/bin:."] {
+            assert_eq!(run_in(path).unwrap_err().kind(), io::ErrorKind::NotFound, "{path:?}");
+        }
+        assert_eq!(run_in(dir.path().to_str().unwrap()).unwrap(), Some(0));
     }
 
     #[test]

@@ -18,6 +18,7 @@ use clap::Parser;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
 
+use crate::commands::screen::Screen;
 use crate::commands::{Terminal, Usage};
 use crate::env::Env;
 use crate::hooks::{self, Reply};
@@ -106,7 +107,7 @@ fn terminal_lane(args: &[OsString], env: &Env) -> u8 {
         Err(error) => {
             let text = error.render();
             if error.use_stderr() {
-                let _ = write!(std::io::stderr(), "{text}");
+                let _ = write!(Screen::new(std::io::stderr(), true), "{text}");
                 return USAGE;
             }
             let mut out = std::io::stdout().lock();
@@ -114,8 +115,9 @@ fn terminal_lane(args: &[OsString], env: &Env) -> u8 {
             return if written.is_ok() { OK } else { FAILED };
         }
     };
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let mut err = std::io::stderr();
+    let mut out = Screen::new(std::io::BufWriter::new(std::io::stdout().lock()), env.tty.stdout);
+    // Remarks are for people, wherever they go.
+    let mut err = Screen::new(std::io::stderr(), true);
     let mut terminal = Terminal { env, out: &mut out, err: &mut err };
     let result = commands::run(&mut terminal, cli.command).and_then(|()| Ok(out.flush()?));
     match result {
@@ -124,7 +126,7 @@ fn terminal_lane(args: &[OsString], env: &Env) -> u8 {
         Err(error) => {
             let usage = error.downcast_ref::<Usage>().is_some();
             let _ = out.flush();
-            let _ = writeln!(std::io::stderr(), "si: {error:#}");
+            let _ = writeln!(Screen::new(std::io::stderr(), true), "si: {error:#}");
             if usage { USAGE } else { FAILED }
         }
     }

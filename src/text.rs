@@ -25,6 +25,32 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Removes what must not reach a terminal from a whole answer: like [`sanitize`], but lines and tabs stay, and so do the
+/// colours that si itself puts in. Borrowed when there is nothing to remove.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let stays = |c: char| matches!(c, '\n' | '\t') || !is_unsafe(c);
+    if text.chars().all(stays) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let taken = colour_len(rest).unwrap_or(c.len_utf8());
+        if taken > c.len_utf8() || stays(c) {
+            out.push_str(&rest[..taken]);
+        }
+        rest = &rest[taken..];
+    }
+    Cow::Owned(out)
+}
+
+/// The length of the colour sequence that `text` starts with.
+fn colour_len(text: &str) -> Option<usize> {
+    let body = text.strip_prefix("\x1b[")?;
+    let end = body.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    body[end..].starts_with('m').then_some("\x1b[".len() + end + 1)
+}
+
 /// Whether a character must not reach a terminal from outside: control, bidirectional and zero-width characters.
 pub fn is_unsafe(c: char) -> bool {
     c.is_control()
@@ -218,6 +244,18 @@ mod tests {
             ("👩\u{200d}💻 ok", "👩\u{200d}💻 ok"),
         ] {
             assert_eq!(sanitize(attack), left, "{attack:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_keeps_its_lines_and_colours_alone() {
+        for (text, left) in [
+            ("a\tb\n\x1b[32m+c\x1b[0m\n", "a\tb\n\x1b[32m+c\x1b[0m\n"),
+            ("\x1b]0;t\x07\x1b[2Jx\r\u{9b}31m\u{202e}\x7f", "]0;t[2Jx31m"),
+            ("\x1b[31", "[31"),
+            ("\x1b\x1b[1;31mx", "\x1b[1;31mx"),
+        ] {
+            assert_eq!(printable(text), left, "{text:?}");
         }
     }
 

@@ -6,6 +6,7 @@ use super::Terminal;
 use super::get::shown;
 use crate::config::edit::{Target, not_known};
 use crate::config::{Config, Effect, KEYS, Key, SECTIONS, docs, tree};
+use crate::text;
 
 /// Arguments of `si explain`.
 #[derive(Debug, clap::Args)]
@@ -46,7 +47,7 @@ fn describe(terminal: &mut Terminal<'_>, key: &Key) -> Result<()> {
     };
     writeln!(terminal.out, "{} ({})\n{}\n", key.path, key.label, key.help)?;
     let mut row = |name: &str, text: &str| writeln!(terminal.out, "{name:<9} {text}");
-    row("value", &format!("{} ({source})", shown(&config, key)))?;
+    row("value", &format!("{} ({source})", text::sanitize(&shown(&config, key))))?;
     row("default", &shown(&Config::built_in(), key))?;
     row("takes", &key.accepted())?;
     for var in key.spec.vars {

@@ -17,6 +17,7 @@ pub mod pin;
 pub mod recover;
 pub mod refresh;
 pub mod reset;
+pub mod screen;
 pub mod session;
 pub mod set;
 pub mod show;

@@ -25,5 +25,6 @@ mod scripts;
 mod settings;
 mod setup;
 mod statusline;
+mod terminal;
 mod totals;
 mod watch;
