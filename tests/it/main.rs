@@ -22,6 +22,7 @@ mod memory;
 mod readme;
 mod reports;
 mod scripts;
+mod security;
 mod settings;
 mod setup;
 mod statusline;
