@@ -4,8 +4,8 @@
 #
 #   scripts/bench.sh [DATA_DIR] [--pairs N] [--only WORD]
 #
-# Peers are looked for in DATA_DIR/peers/node_modules (npm i ccstatusline @cometix/ccline-linux-x64 ccusage
-# @owloops/claude-powerline) and on PATH (ccstatus).
+# Peers are looked for in DATA_DIR/peers: node_modules (npm i --prefix DATA_DIR/peers ccstatusline ccusage
+# @cometix/ccline-linux-x64 @owloops/claude-powerline) and bin (cargo install ccstatus --root DATA_DIR/peers).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 data=${TMPDIR:-/tmp}/si-bench
@@ -19,15 +19,26 @@ for size in 1 48 200; do
     python3 "$gen" stdin --truth "$data/t$size/truth.json" --transcript x --cwd "$data/repo" --out "$data/t$size/stdin.json"
 done
 peers=()
-add() { [ -e "$2" ] && peers+=(--peer "$1=${*:2}") || true; }
 modules=$data/peers/node_modules
+# A peer that is not installed is left out of the table.
+peer() {
+    local name=$1 program=$2
+    shift 2
+    if [ -e "$program" ]; then peers+=(--peer "$name=$*"); fi
+}
+version() { sed -n 's/^ *"version": *"\(.*\)".*/\1/p' "$modules/$1/package.json" 2>/dev/null | head -1; }
 if node=$(command -v node); then
-    [ -e "$modules/.bin/ccstatusline" ] && peers+=(--peer "ccstatusline=$node $(readlink -f "$modules/.bin/ccstatusline")")
-    [ -e "$modules/.bin/claude-powerline" ] && peers+=(--peer "claude-powerline=$node $(readlink -f "$modules/.bin/claude-powerline")")
-    [ -e "$modules/.bin/ccusage" ] && peers+=(--peer "ccusage=$node $(readlink -f "$modules/.bin/ccusage") statusline --offline")
+    for name in ccstatusline claude-powerline; do
+        program=$modules/.bin/$name
+        peer "$name $(version $name)" "$program" "$node" "$(readlink -f "$program")"
+    done
+    program=$modules/.bin/ccusage
+    peer "ccusage $(version ccusage) statusline --offline" "$program" "$node" "$(readlink -f "$program")" statusline --offline
 fi
-add ccline "$modules/@cometix/ccline-linux-x64/ccline"
-if ccstatus=$(command -v ccstatus); then add ccstatus "$ccstatus"; fi
+program=$modules/@cometix/ccline-linux-x64/ccline
+peer "CCometixLine $(version @cometix/ccline-linux-x64)" "$program" "$program"
+program=$(command -v ccstatus || echo "$data/peers/bin/ccstatus")
+peer "$(sed -n 's/^"\(ccstatus [^ ]*\).*/\1/p' "$data/peers/.crates.toml" 2>/dev/null || echo ccstatus)" "$program" "$program"
 table=$(mktemp)
 cargo build --release
 # The harness itself need not be fast, and is built much sooner without the release profile.

@@ -2,11 +2,16 @@
 //!
 //! `cargo bench --bench process -- DATA [--pairs N] [--only WORD] [--peer NAME=COMMAND]… [--markdown FILE]`
 //!
+//! `scenarios` says what is measured against a floor, `peers` sets si beside other status lines.
+//!
 //! What it shows: wall time from spawn to exit, page cache warm, each run of the measured command next to one of the
 //! floor, so that a drift of the machine falls on both; and the peak memory of the largest run. What it does not show:
 //! a cold disk, a loaded machine, or the terminal's own drawing.
 
 #![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::print_stderr, missing_docs)]
+
+mod peers;
+mod scenarios;
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -26,6 +31,8 @@ struct Scenario<'a> {
     prepare: Box<dyn Fn(usize) -> Vec<u8> + 'a>,
     /// What it is paired with; `/bin/true` when none.
     floor: Option<Vec<String>>,
+    /// The floor's own standard input; that of the measured program when none.
+    floor_input: Option<Box<dyn Fn(usize) -> Vec<u8> + 'a>>,
     cwd: PathBuf,
     pairs: usize,
 }
@@ -73,7 +80,7 @@ fn main() {
         "| what | median ms | p99 ms | floor ms | ratio | peak MiB | pairs |\n|---|---|---|---|---|---|---|\n",
     );
     print!("{table}");
-    for scenario in bench.scenarios(pairs, &peers) {
+    for scenario in bench.scenarios(pairs) {
         if !scenario.name.contains(&only) {
             continue;
         }
@@ -92,6 +99,12 @@ fn main() {
         print!("{row}");
         let _ = std::io::stdout().flush();
         table.push_str(&row);
+    }
+    if !peers.is_empty() && "peers".contains(&only) {
+        let rows = peers::compare(&bench, &peers, (pairs / 6).max(5));
+        print!("\n{rows}");
+        table.push('\n');
+        table.push_str(&rows);
     }
     if let Some(path) = value("--markdown") {
         fs::write(path, table).unwrap();
@@ -133,6 +146,7 @@ impl Bench {
         let text = fs::read_to_string(self.data.join(format!("t{mib}/stdin.json"))).expect("stdin.json of the data");
         let mut payload: serde_json::Value = serde_json::from_str(&text).unwrap();
         payload["transcript_path"] = self.transcript(mib).to_str().unwrap().into();
+        payload["session_id"] = format!("{SESSION}-{mib}").into();
         payload["cwd"] = self.repo().to_str().unwrap().into();
         payload["workspace"]["current_dir"] = payload["cwd"].clone();
         payload.to_string().into_bytes()
@@ -156,6 +170,54 @@ impl Bench {
         };
         payload.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
         payload.to_string().into_bytes()
+    }
+
+    /// A call of the tool Read in the session `name`, with a result of 2 KB.
+    fn read_call(&self, name: &str, run: usize) -> Vec<u8> {
+        let file = self.repo().join(format!("d{:03}/f{:05}.rs", run % 400, run % 10_000));
+        let payload = serde_json::json!({
+            "session_id": name, "transcript_path": self.transcript(1), "cwd": self.repo(), "hook_event_name": "PostToolUse",
+            "tool_name": "Read", "tool_use_id": format!("toolu_{name}{run:09}"), "tool_input": {"file_path": file},
+            "tool_response": {"type": "text", "file": {"filePath": file, "content": prose(2 << 10), "numLines": 20}},
+        });
+        payload.to_string().into_bytes()
+    }
+
+    /// Makes `calls` calls in the session `name`, from none.
+    fn live(&self, name: &str, calls: usize) {
+        for entry in fs::read_dir(&self.tmp).unwrap().flatten() {
+            if entry.file_name().to_string_lossy().contains(name) {
+                let path = entry.path();
+                let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+            }
+        }
+        let input = self.data.join("input-before");
+        for run in 0..calls {
+            fs::write(&input, self.read_call(name, run)).unwrap();
+            self.run(&[self.si_text(), "hook".into(), "post-tool-use".into()], &input, &self.repo(), &[]);
+        }
+    }
+
+    fn si_text(&self) -> String {
+        self.si.to_str().unwrap().into()
+    }
+
+    /// Runs a command to its end, and says how long that took.
+    fn run(&self, command: &[String], input: &Path, cwd: &Path, vars: &[(&str, &str)]) -> Duration {
+        let mut child = Command::new(&command[0]);
+        child.args(&command[1..]).env_clear().current_dir(cwd);
+        child
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &self.home)
+            .env("TMPDIR", &self.tmp)
+            .env("COLUMNS", "160")
+            .env("LANG", "C.UTF-8")
+            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+            .envs(vars.iter().copied());
+        child.stdin(File::open(input).unwrap()).stdout(Stdio::null()).stderr(Stdio::null());
+        let begun = Instant::now();
+        child.status().unwrap_or_else(|error| panic!("{}: {error}", command[0]));
+        begun.elapsed()
     }
 
     /// Appends one more turn of about 30 KB with a message id of its own.
@@ -189,133 +251,6 @@ impl Bench {
         File::options().append(true).open(transcript).unwrap().write_all(lines.as_bytes()).unwrap();
     }
 
-    fn scenarios<'a>(&'a self, pairs: usize, peers: &[(String, Vec<String>)]) -> Vec<Scenario<'a>> {
-        let few = (pairs / 10).max(5);
-        let words = |text: &str| text.split_whitespace().map(String::from).collect::<Vec<_>>();
-        let base = |name: &str, args: &str, pairs: usize, prepare: Box<dyn Fn(usize) -> Vec<u8> + 'a>| Scenario {
-            name: name.into(),
-            args: words(args),
-            program: None,
-            prepare,
-            floor: None,
-            cwd: self.repo(),
-            pairs,
-        };
-        let line = |mib: u32| self.statusline_payload(mib);
-        let git = || Some(words("git --no-optional-locks status --porcelain"));
-        let mut all = vec![
-            base("si --version", "--version", pairs, Box::new(|_| Vec::new())),
-            base("redraw, nothing new, 48 MB", "statusline", pairs, Box::new(move |_| line(48))),
-            base(
-                "redraw after one more turn, 48 MB",
-                "statusline",
-                pairs,
-                Box::new(move |run| {
-                    self.append_turn(&self.transcript_kept(48), run);
-                    line_kept(self, 48)
-                }),
-            ),
-            base("redraw, tokens alone", "statusline", pairs, Box::new(move |_| line(48))),
-            base("redraw, nothing new, 1 MB", "statusline", pairs, Box::new(move |_| line(1))),
-            base("redraw, nothing new, 200 MB", "statusline", pairs, Box::new(move |_| line(200))),
-            base(
-                "first redraw ever, 48 MB",
-                "statusline",
-                few,
-                Box::new(move |_| {
-                    self.forget();
-                    line(48)
-                }),
-            ),
-            base(
-                "first redraw ever, 200 MB",
-                "statusline",
-                few,
-                Box::new(move |_| {
-                    self.forget();
-                    line(200)
-                }),
-            ),
-            base(
-                "post-tool-use, 2 KB",
-                "hook post-tool-use",
-                pairs,
-                Box::new(move |run| self.hook_payload("PostToolUse", run, 2 << 10)),
-            ),
-            base(
-                "post-tool-use, 1 MB",
-                "hook post-tool-use",
-                pairs,
-                Box::new(move |run| self.hook_payload("PostToolUse", 100_000 + run, 1 << 20)),
-            ),
-            base(
-                "post-tool-use, 20 MB",
-                "hook post-tool-use",
-                few,
-                Box::new(move |run| self.hook_payload("PostToolUse", 200_000 + run, 20 << 20)),
-            ),
-            Scenario {
-                floor: git(),
-                ..base(
-                    "user-prompt-submit, floor git status",
-                    "hook user-prompt-submit",
-                    few * 2,
-                    Box::new(move |run| self.hook_payload("UserPromptSubmit", run, 0)),
-                )
-            },
-            Scenario {
-                floor: git(),
-                ..base(
-                    "pre-compact, floor git status",
-                    "hook pre-compact",
-                    few * 2,
-                    Box::new(move |run| self.hook_payload("PreCompact", run, 0)),
-                )
-            },
-            Scenario {
-                floor: git(),
-                ..base(
-                    "session-start, floor git status",
-                    "hook session-start",
-                    few * 2,
-                    Box::new(move |run| self.hook_payload("SessionStart", run, 0)),
-                )
-            },
-            base(
-                "recover, 200 MB, ASCII",
-                "recover --session 5e5510a1-be9c-4a11-9d3f-000000000048-200 zoneinfo transition",
-                5,
-                Box::new(|_| Vec::new()),
-            ),
-            base(
-                "recover, 200 MB, not ASCII",
-                "recover --session 5e5510a1-be9c-4a11-9d3f-000000000048-200 日本語 naïve",
-                5,
-                Box::new(|_| Vec::new()),
-            ),
-        ];
-        for (name, command) in peers {
-            let program = Some(command.clone());
-            all.push(Scenario {
-                program: program.clone(),
-                ..base(&format!("peer {name}: redraw, nothing new, 48 MB"), "", few, Box::new(move |_| line(48)))
-            });
-            all.push(Scenario {
-                program,
-                ..base(
-                    &format!("peer {name}: redraw after one more turn, 48 MB"),
-                    "",
-                    few,
-                    Box::new(move |run| {
-                        self.append_turn(&self.transcript_kept(48), 500_000 + run);
-                        line_kept(self, 48)
-                    }),
-                )
-            });
-        }
-        all
-    }
-
     /// The transcript's copy as it is, grown by earlier turns.
     fn transcript_kept(&self, mib: u32) -> PathBuf {
         self.home.join(format!(".claude/projects/p/{SESSION}-{mib}.jsonl"))
@@ -324,33 +259,25 @@ impl Bench {
     fn measure(&self, scenario: &Scenario<'_>) -> Figures {
         let program: Vec<String> = scenario.program.clone().unwrap_or_else(|| vec![self.si.to_str().unwrap().into()]);
         let floor = scenario.floor.clone().unwrap_or_else(|| vec!["/bin/true".into()]);
-        let input = self.data.join("input");
-        let tokens_alone = scenario.name.contains("tokens alone");
-        let run = |command: &[String], args: &[String]| {
-            let mut child = Command::new(&command[0]);
-            child.args(&command[1..]).args(args).env_clear().current_dir(&scenario.cwd);
-            child
-                .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-                .env("HOME", &self.home)
-                .env("TMPDIR", &self.tmp);
-            child.env("COLUMNS", "160").env("LANG", "C.UTF-8").env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
-            if tokens_alone {
-                child.env("CLAUDE_STATUSLINE_FIELDS", "tokens");
-            }
-            child.stdin(File::open(&input).unwrap()).stdout(Stdio::null()).stderr(Stdio::null());
-            let begun = Instant::now();
-            child.status().unwrap_or_else(|error| panic!("{}: {error}", command[0]));
-            begun.elapsed()
-        };
+        let program: Vec<String> = program.into_iter().chain(scenario.args.iter().cloned()).collect();
+        let (input, floor_input) = (self.data.join("input"), self.data.join("input-floor"));
+        let vars: &[_] =
+            if scenario.name.contains("tokens alone") { &[("CLAUDE_STATUSLINE_FIELDS", "tokens")] } else { &[] };
+        let ours_once = || self.run(&program, &input, &scenario.cwd, vars);
+        let floor_once = || self.run(&floor, &floor_input, &scenario.cwd, vars);
         let (mut ours, mut floors, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         for n in 0..scenario.pairs + 3 {
             fs::write(&input, (scenario.prepare)(n)).unwrap();
+            let of_floor = scenario.floor_input.as_ref().unwrap_or(&scenario.prepare);
+            if scenario.floor_input.is_some() || n == 0 {
+                fs::write(&floor_input, of_floor(n)).unwrap();
+            }
             let (a, b) = if n % 2 == 0 {
-                let a = run(&program, &scenario.args);
-                (a, run(&floor, &[]))
+                let a = ours_once();
+                (a, floor_once())
             } else {
-                let b = run(&floor, &[]);
-                (run(&program, &scenario.args), b)
+                let b = floor_once();
+                (ours_once(), b)
             };
             if n >= 3 {
                 ours.push(a);
@@ -368,17 +295,16 @@ impl Bench {
             p99: ours[ours.len() * 99 / 100],
             floor: floors[floors.len() / 2],
             ratio: ratios[ratios.len() / 2],
-            peak_kib: self.peak_kib(&program, &scenario.args, &input, &scenario.cwd),
+            peak_kib: self.peak_kib(&program, &input, &scenario.cwd),
             pairs: scenario.pairs,
         }
     }
 
     /// Peak memory of one more run, as GNU time reports it (its own process is small); 0 where it is not installed.
-    fn peak_kib(&self, program: &[String], args: &[String], input: &Path, cwd: &Path) -> u64 {
+    fn peak_kib(&self, program: &[String], input: &Path, cwd: &Path) -> u64 {
         let output = Command::new("/usr/bin/time")
             .args(["-f", "peak=%M"])
             .args(program)
-            .args(args)
             .env_clear()
             .current_dir(cwd)
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
