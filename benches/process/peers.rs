@@ -19,13 +19,11 @@ pub(super) fn compare(bench: &Bench, peers: &[(String, Vec<String>)], rounds: us
     for round in 0..=rounds {
         bench.append_turn(&transcript, 900_000 + round);
         fs::write(&input, line_kept(bench, 48)).unwrap();
-        for kind in 0..2 {
-            for turn in 0..tools.len() {
-                let at = (round + turn) % tools.len();
-                let time = bench.run(&tools[at].1, &input, &bench.repo(), &[]);
-                if round > 0 {
-                    times[at][kind].push(time);
-                }
+        for turn in (0..2 * tools.len()).map(|turn| (turn / tools.len(), (round + turn) % tools.len())) {
+            let (kind, at) = turn;
+            let time = bench.run(&tools[at].1, &input, &bench.repo(), &[]);
+            if round > 0 {
+                times[at][kind].push(time);
             }
         }
     }

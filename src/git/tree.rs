@@ -125,7 +125,7 @@ fn mark(env: &Env, store: Store<'_>, dir: &Path, change: impl FnOnce(&mut WorkTr
     let Ok(guard) = store.lock_within(file, MARK_PATIENCE) else { return };
     let mut record = store.read_json::<WorkTreeAnswer>(file).unwrap_or_default();
     change(&mut record);
-    let _ = guard.write_json(file, &record); // the answer then stays as it is until its age asks for a new one
+    let _ = guard.mark_json(file, &record); // the answer then stays as it is until its age asks for a new one
 }
 
 /// Changed and untracked files of the working tree; none when git did not answer within `deadline`.

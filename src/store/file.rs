@@ -7,7 +7,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -110,6 +110,9 @@ pub fn parent_dir(path: &Path) -> io::Result<()> {
     }
 }
 
+/// The largest file that is overwritten where it stands, in bytes.
+const SMALL: u64 = 2048;
+
 /// What a replaced file must outlive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outlives {
@@ -129,6 +132,27 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Like [`write_atomic`], the bytes in parts: for what is large and lies about in pieces.
 pub fn write_atomic_parts(path: &Path, parts: &[&[u8]], outlives: Outlives) -> io::Result<()> {
     replace(path, parts, 0o600, outlives)
+}
+
+/// Overwrites a small private file where it stands, in one write, if the new content is as long as the old or at most
+/// `pad` bytes shorter, and then filled up with blanks. False where that cannot be: then the file must be replaced.
+///
+/// Making and removing files is what a hook's time goes to: ext4 passes over every inode that was freed in the last
+/// minutes. A kill does not tear one write of a few bytes, but a reader without the lock may in theory see a part of it,
+/// so this is for what stays harmless then.
+pub fn overwrite(path: &Path, bytes: &[u8], pad: usize) -> io::Result<bool> {
+    let file = match OpenOptions::new().write(true).custom_flags(SAFE).open(path) {
+        Ok(file) if own_regular(&file)? => file,
+        _ => return Ok(false),
+    };
+    let meta = file.metadata()?;
+    let fits = (bytes.len()..=bytes.len() + pad).contains(&(meta.len() as usize)) && meta.len() <= SMALL;
+    if !fits || meta.nlink() != 1 || meta.mode() & 0o077 != 0 {
+        return Ok(false);
+    }
+    let mut content = bytes.to_vec();
+    content.resize(meta.len() as usize, b' ');
+    Ok(file.write_at(&content, 0).is_ok_and(|written| written == content.len()))
 }
 
 /// Replaces a file that belongs to the user (settings.json, CLAUDE.md): a link stays a link and its target is
@@ -403,6 +427,26 @@ mod tests {
 
     fn folder() -> tempfile::TempDir {
         tempfile::tempdir().unwrap()
+    }
+
+    #[test]
+    fn only_a_small_own_file_that_the_content_fits_is_overwritten() {
+        let dir = folder();
+        let path = dir.path().join("count");
+        write_atomic(&path, b"12345").unwrap();
+        let ino = fs::metadata(&path).unwrap().ino();
+        for (bytes, pad, fits) in
+            [(&b"67890"[..], 0, true), (b"6789", 0, false), (b"678901", 9, false), (b"{}", 3, true), (b"{}", 2, false)]
+        {
+            assert_eq!(overwrite(&path, bytes, pad).unwrap(), fits, "{bytes:?}");
+        }
+        assert_eq!((fs::read(&path).unwrap(), fs::metadata(&path).unwrap().ino()), (b"{}   ".to_vec(), ino));
+        fs::hard_link(&path, dir.path().join("second")).unwrap();
+        assert!(!overwrite(&path, b"67890", 0).unwrap());
+        std::os::unix::fs::symlink(&path, dir.path().join("link")).unwrap();
+        assert!(!overwrite(&dir.path().join("link"), b"67890", 0).unwrap());
+        assert!(!overwrite(&dir.path().join("none"), b"67890", 0).unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"{}   ");
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub const PATIENCE: Duration = Duration::from_millis(1000);
 /// The longest that all waits for locks that were not had may take in one process: a hook takes many locks, and its host
 /// waits for it.
 const PATIENCE_IN_ALL: Duration = Duration::from_millis(1500);
+/// How much shorter a JSON file may become where it is overwritten: `false` is longer than `true`.
+const JSON_PAD: usize = 16;
 
 /// Every file that si keeps, one row each. `{T}` is the temp folder, `{C}` the client's configuration folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -342,6 +344,22 @@ impl Guard<'_> {
         self.store
     }
 
+    /// Overwrites a small file in the temp folder where it stands if the new content fits, else replaces it.
+    fn put(&self, path: &Path, bytes: &[u8], pad: usize) -> std::io::Result<()> {
+        let outlives = self.outlives(path);
+        if outlives == file::Outlives::Process && file::overwrite(path, bytes, pad)? {
+            return Ok(());
+        }
+        file::write_atomic_parts(path, &[bytes], outlives)
+    }
+
+    /// Replaces a small JSON file of which a reader without the lock may see the old and the new mixed; cheaper than
+    /// [`write_json`](Guard::write_json).
+    pub fn mark_json<T: Serialize>(&self, state: StateFile<'_>, record: &T) -> Result<()> {
+        let path = self.check(state)?;
+        self.put(&path, &serde_json::to_vec(record)?, JSON_PAD).with_context(|| format!("write {}", path.display()))
+    }
+
     fn outlives(&self, path: &Path) -> file::Outlives {
         if path.starts_with(&self.store.env.tmp) { file::Outlives::Process } else { file::Outlives::Crash }
     }
@@ -418,7 +436,7 @@ impl Guard<'_> {
         let old = self.store.read_count(state, range.clone()).unwrap_or(0);
         let top = *range.end();
         let value = |pending: u64| old.saturating_add(delta).saturating_add(pending).min(top);
-        let write = |new: u64| file::write_atomic_parts(&path, &[new.to_string().as_bytes()], self.outlives(&path));
+        let write = |new: u64| self.put(&path, new.to_string().as_bytes(), 0);
         let folded = file::drain_pending(&pending_path(&path), old, value, write);
         if let Some(new) = folded.with_context(|| format!("add what is pending to {}", path.display()))? {
             return Ok(new);

@@ -72,9 +72,13 @@ fn of_string(raw: Raw<'_>) -> Option<Phase> {
 /// Whether JSON text can hold a line that tells something: any such line has one of these signs, unless an escape with a
 /// code hides it.
 fn may_tell(text: &str) -> bool {
-    const SIGNS: [&[u8]; 7] = [b"\\nTo", b"\\nto", b"\\nTO", b"\\ntO", b"\\n[", b"pull", b"\\u"];
-    let begins = |sign: &str| text.get(..sign.len()).is_some_and(|start| start.eq_ignore_ascii_case(sign));
-    begins("to") || begins("[") || SIGNS.iter().any(|sign| memmem::find(text.as_bytes(), sign).is_some())
+    let bytes = text.as_bytes();
+    let tells = |line: &[u8]| matches!(line, [b'[', ..] | [b't' | b'T', b'o' | b'O', ..]);
+    let escape_tells = |at: usize| match &bytes[at + 1..] {
+        [b'n', line @ ..] => tells(line),
+        escape => escape.first() == Some(&b'u'),
+    };
+    tells(bytes) || memmem::find(bytes, b"pull").is_some() || memchr::memchr_iter(b'\\', bytes).any(escape_tells)
 }
 
 /// From the `gitOperation` that the client adds to the results of git commands: an object with a key per thing done.
