@@ -101,7 +101,7 @@ pub fn page() -> String {
         `si explain KEY` describes a key, `si config` shows all of them. Values come from, later ones win: the defaults, the \
         older `~/.claude/statusline-intel.json`, `session-intelligence.json`, a block for the project under \
         `statusline.perProject` or `shape.perProject`, variables. A value that cannot be used falls back alone; keys that are \
-        not known are kept. `si config --schema` prints a JSON schema for editors.\n\n\
+        not known are kept. The JSON schema that a new file names lies beside it, for editors; `si config --schema` prints it.\n\n\
         This page is made by `si config --markdown`.\n\n## Keys\n\n";
     format!("{head}{}", markdown())
 }

@@ -59,12 +59,24 @@ impl Glob {
 
     /// Whether the whole candidate matches.
     pub fn matches(&self, candidate: &str) -> bool {
+        self.read(candidate, false)
+    }
+
+    /// Whether the path matches, or a folder of it. Read once, however deep it is.
+    fn covers(&self, path: &str) -> bool {
+        self.read(path, true)
+    }
+
+    fn read(&self, candidate: &str, folders: bool) -> bool {
         let last = self.0.len();
         let mut now = vec![false; last + 1];
         let mut next = vec![false; last + 1];
         now[0] = true;
         self.spread(&mut now);
-        for unit in candidate.encode_utf16() {
+        for (at, unit) in candidate.encode_utf16().enumerate() {
+            if folders && unit == SLASH && at > 0 && now[last] {
+                return true;
+            }
             next.fill(false);
             for at in (0..last).filter(|at| now[*at]) {
                 match self.0[at] {
@@ -84,7 +96,7 @@ impl Glob {
         now[last]
     }
 
-    /// Whether some name matches both this and `other` in such a way that a letter which `other` spells out is one that
+    /// Whether some path that this matches, or a folder of it, is matched by `other` too, and in such a way that a letter which `other` spells out is one that
     /// this spells out: `.e*` and `.env` do, `*.rs` and `*secret*` do not, though `secret.rs` matches both.
     fn meets(&self, other: &Glob) -> bool {
         let width = other.0.len() + 1;
@@ -96,7 +108,8 @@ impl Glob {
                 continue;
             }
             let (first, second) = (self.0.get(one), other.0.get(two));
-            if first.is_none() && second.is_none() && shared {
+            let at_folder = matches!(first, None | Some(Step::Unit(SLASH)));
+            if at_folder && second.is_none() && shared {
                 return true;
             }
             open.extend(Glob::without_reading(first).into_iter().map(|ahead| (one + ahead, two, shared)));
@@ -169,11 +182,8 @@ impl Globs {
             return false;
         }
         let inside = base.and_then(|base| path.strip_prefix(base.trim_end_matches('/'))?.strip_prefix('/'));
-        [Some(path), inside].into_iter().flatten().any(|path| {
-            let path = path.trim_end_matches('/');
-            let folders = path.match_indices('/').map(|(at, _)| &path[..at]).filter(|folder| !folder.is_empty());
-            folders.chain([path]).any(|part| self.any(part))
-        })
+        let paths = [Some(path), inside].into_iter().flatten().map(|path| path.trim_end_matches('/'));
+        paths.into_iter().any(|path| self.0.iter().any(|glob| glob.covers(path)))
     }
 
     /// Whether any matches a word of a shell command, the word taken as a path, as it stands and as the shell reads it:
@@ -192,10 +202,7 @@ impl Globs {
 
     /// Whether a word with wildcards could name, or lie in, what a pattern matches.
     fn could_hit(&self, word: &str) -> bool {
-        let ends = word.match_indices('/').map(|(at, _)| at).chain([word.len()]).filter(|&end| end > 0);
-        let parts = ends.map(|end| &word[..end]).filter(|part| is_pattern(part)).filter_map(pattern);
-        parts.into_iter().any(|part| self.0.iter().any(|glob| part.meets(glob)))
-            || word.rsplit_once('/').is_some_and(|(folder, _)| !is_pattern(folder) && self.hit_path(folder, None))
+        pattern(word).is_some_and(|word| self.0.iter().any(|glob| word.meets(glob)))
     }
 }
 
@@ -291,6 +298,8 @@ mod tests {
             ("cat .{x,env}", true),
             ("cat {a,config/{b,.en*}}", true),
             ("head secr*/list.txt", true),
+            ("head secrets/*.txt", true),
+            ("head config/prod/*.yml", true),
             ("cat /w/*/.aws/cred*", true),
             ("bash -c 'tail certs/*.pe*'", true),
             ("docker run --env-file=.env.pr* x", true),
@@ -308,5 +317,7 @@ mod tests {
     fn no_pattern_is_slow() {
         let glob = Glob::new(&"a*".repeat(200)).unwrap();
         assert!(!glob.matches(&("a".repeat(5000) + "b/")));
+        assert!(!secrets().hit_command(&format!("cat {}", "*/x".repeat(1300)), None));
+        assert!(!secrets().hit_path(&"a/".repeat(20_000), None));
     }
 }
