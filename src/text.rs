@@ -228,6 +228,17 @@ pub fn ago(ms: i64) -> String {
     }
 }
 
+/// Length of `text` inside a JSON string, in UTF-16 units: what it takes of a hook's reply.
+pub fn json_units(text: &str) -> usize {
+    text.chars()
+        .map(|c| match c {
+            '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+            '\0'..'\u{20}' => 6,
+            c => c.len_utf16(),
+        })
+        .sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,6 +6,7 @@ pub mod json;
 pub mod json_edit;
 pub mod json_len;
 mod lines;
+pub mod part;
 pub mod payload;
 pub mod pricing;
 pub mod project;

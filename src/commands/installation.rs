@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::client::json_edit::Document;
+use crate::client::part::Part;
 use crate::client::settings::entries::{self, Owner};
 use crate::client::settings::statusline::{self, Current};
 use crate::client::settings::{self, plugins};
 use crate::env::Env;
-use crate::hooks::Part;
 use crate::store::{Store, file};
 use crate::text;
 

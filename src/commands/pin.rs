@@ -9,6 +9,7 @@ use super::session::{self, ChosenBy, Session, SessionArgs};
 use super::{Terminal, Usage};
 use crate::config::Config;
 use crate::env;
+use crate::hooks::session_start::room_for_pins;
 use crate::memory::pins::{self, Block, REPLY_LIMIT, markdown};
 use crate::memory::recall;
 use crate::store::{StateFile, Store};
@@ -160,7 +161,7 @@ impl Pins<'_> {
             let when = when.map_or("by hand".into(), |ms| terminal.env.local(ms).format("%Y-%m-%d %H:%M").to_string());
             let round = pin.round.map_or("-".into(), |round| round.to_string());
             let mark = if block.left_out.contains(&at) { "(no room) " } else { "" };
-            let (units, label) = (grouped(pins::units(&pin.text)), pins::label(&pin.text, LABEL));
+            let (units, label) = (grouped(text::json_units(&pin.text)), pins::label(&pin.text, LABEL));
             writeln!(out, "{:>5}  {units:>6}  {round:>5}  {when:<16}  {mark}{label}", at + 1)?;
         }
         self.tell_room(out, &all)?;
@@ -189,7 +190,7 @@ impl Pins<'_> {
     }
 
     fn block(&self, all: &[markdown::Pin]) -> Block {
-        pins::fit(all, self.path, pins::full_room())
+        pins::fit(all, self.path, room_for_pins())
     }
 
     /// Where the pins are, how much of the room they take, and which of them will not come back.
@@ -200,7 +201,7 @@ impl Pins<'_> {
             writeln!(out, "Room: the session has no pins.")?;
             return Ok(());
         }
-        let frame = REPLY_LIMIT - pins::full_room();
+        let frame = REPLY_LIMIT - room_for_pins();
         let count = if all.len() == 1 { "1 pin takes".into() } else { format!("{} pins take", all.len()) };
         writeln!(out, "Room: {count} {} of {} units.", grouped(block.wanted + frame), grouped(REPLY_LIMIT))?;
         if block.left_out.is_empty() {

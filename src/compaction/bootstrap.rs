@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use super::claude_md::{self, Injected};
 use super::session_context::{self, CURRENT_TASK, Class, KEY_FILES};
+use crate::call::Call;
 use crate::client::project::Folder;
 use crate::client::settings::statusline::{self, Wiring};
 use crate::config::docs;
 use crate::git::{self, Head};
-use crate::hooks::Call;
 use crate::store::records::compaction::{AutoFill, BootstrapState};
 use crate::store::{StateFile, Store};
 use crate::text;

@@ -12,7 +12,6 @@ use crate::client::project::Folder;
 use crate::env::Env;
 use crate::git::{self, DirtyFile, Head};
 use crate::log::Log;
-use crate::memory::pins;
 use crate::store::records::compaction::Handoff;
 use crate::store::{StateFile, Store};
 use crate::text;
@@ -180,7 +179,7 @@ pub fn resume(handoff: &Handoff, echo: bool, room: usize) -> Option<Resume> {
     let mut parts = parts(handoff);
     loop {
         let block = block(&parts, &banner, echo);
-        if pins::units(&block) <= room {
+        if text::json_units(&block) <= room {
             return Some(Resume { banner, block });
         }
         // Half of the last part goes, then the rest of it, then the part before it.
@@ -297,7 +296,7 @@ mod tests {
         let long = Handoff { in_flight_files: (0..20).map(|n| format!("M src/file{n}.ts")).collect(), ..handoff() };
         for room in [1100, 1000, 900] {
             let block = resume(&long, true, room).unwrap().block;
-            assert!(pins::units(&block) <= room);
+            assert!(text::json_units(&block) <= room);
             assert!(block.contains("login loop") && !block.contains("feat: x"), "{room}: {block}");
         }
         assert_eq!(resume(&long, true, 300), None);

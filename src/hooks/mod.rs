@@ -10,30 +10,16 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::{Value, json};
 
+pub use crate::call::Call;
+use crate::client::part::Part;
 use crate::client::{json as client_json, payload::Payload, stdin};
 use crate::config::{self, Config};
 use crate::env::Env;
 use crate::log::Log;
-use crate::store::{Sid, Store};
+use crate::store::Store;
 
 /// How long a hook waits for an unfinished document on standard input.
 const STDIN_PATIENCE: Duration = Duration::from_millis(2000);
-
-/// What every hook is handed.
-pub struct Call<'a> {
-    /// The surroundings.
-    pub env: &'a Env,
-    /// The files.
-    pub store: Store<'a>,
-    /// The effective configuration.
-    pub config: &'a Config,
-    /// The debug log, for this session.
-    pub log: Log<'a>,
-    /// What the client sent.
-    pub payload: &'a Payload<'a>,
-    /// The session, as file names carry it.
-    pub sid: Sid,
-}
 
 /// The one answer of a hook. Built whole, written once, by the lane.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -113,7 +99,7 @@ pub fn run(name: &str, env: &Env) -> Result<Reply> {
     let bytes = stdin::read(STDIN_PATIENCE);
     let text = client_json::decode(&bytes);
     let config = Config::load(env);
-    if !part.is_on(&config.hooks) {
+    if !is_on(part, &config.hooks) {
         return Ok(Reply::silent());
     }
     let Some(payload) = Payload::parse(&text) else {
@@ -139,66 +125,12 @@ pub fn run(name: &str, env: &Env) -> Result<Reply> {
     }
 }
 
-/// Everything that `si hook` answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// Bootstrap, pins and resume block.
-    SessionStart,
-    /// Bootstrap alone.
-    Bootstrap,
-    /// Pins alone.
-    PinInject,
-    /// Guidance for the summarizer.
-    PreCompact,
-    /// Budget, archive and suggestion.
-    PostToolUse,
-    /// Counting and learning alone.
-    TokenBudget,
-    /// Archiving alone.
-    ToolArchive,
-    /// The suggestion alone.
-    SuggestCompact,
-    /// The task-change hint.
-    UserPromptSubmit,
-}
-
-impl Part {
-    /// Reads a name as the command line or the client spells it.
-    pub fn parse(name: &str) -> Option<Part> {
-        Some(match name {
-            "session-start" | "SessionStart" => Part::SessionStart,
-            "bootstrap" => Part::Bootstrap,
-            "pin-inject" => Part::PinInject,
-            "pre-compact" | "PreCompact" => Part::PreCompact,
-            "post-tool-use" | "PostToolUse" => Part::PostToolUse,
-            "token-budget" => Part::TokenBudget,
-            "tool-archive" => Part::ToolArchive,
-            "suggest-compact" => Part::SuggestCompact,
-            "user-prompt-submit" | "UserPromptSubmit" | "task-change" => Part::UserPromptSubmit,
-            _ => return None,
-        })
-    }
-
-    /// Whether the user left its event on.
-    fn is_on(self, hooks: &config::Hooks) -> bool {
-        match self {
-            Part::SessionStart | Part::Bootstrap | Part::PinInject => hooks.session_start,
-            Part::PreCompact => hooks.pre_compact,
-            Part::PostToolUse | Part::TokenBudget | Part::ToolArchive | Part::SuggestCompact => hooks.post_tool_use,
-            Part::UserPromptSubmit => hooks.user_prompt_submit,
-        }
-    }
-
-    /// The name in the debug log.
-    pub fn source(self) -> &'static str {
-        match self {
-            Part::SessionStart | Part::Bootstrap => "bootstrap",
-            Part::PinInject => "pin-inject",
-            Part::PreCompact => "pre-compact",
-            Part::PostToolUse | Part::TokenBudget => "token-budget",
-            Part::ToolArchive => "tool-archive",
-            Part::SuggestCompact => "suggest-compact",
-            Part::UserPromptSubmit => "task-change",
-        }
+/// Whether the user left the part's event on.
+fn is_on(part: Part, hooks: &config::Hooks) -> bool {
+    match part {
+        Part::SessionStart | Part::Bootstrap | Part::PinInject => hooks.session_start,
+        Part::PreCompact => hooks.pre_compact,
+        Part::PostToolUse | Part::TokenBudget | Part::ToolArchive | Part::SuggestCompact => hooks.post_tool_use,
+        Part::UserPromptSubmit => hooks.user_prompt_submit,
     }
 }

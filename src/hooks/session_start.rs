@@ -10,9 +10,9 @@ use crate::client::project;
 use crate::compaction::bootstrap::{self, Start};
 use crate::compaction::{claude_md, handoff};
 use crate::git;
-use crate::memory::pins::{self, REPLY_LIMIT, units};
+use crate::memory::pins::{self, REPLY_LIMIT};
 use crate::store::StateFile;
-use crate::text;
+use crate::text::{self, json_units};
 use crate::watch::anchors::{self, Query};
 use crate::watch::glob::Globs;
 use crate::watch::shape;
@@ -41,7 +41,7 @@ pub fn bootstrap(call: &Call<'_>) -> Result<Reply> {
 
 /// Pins alone.
 pub fn pin_inject(call: &Call<'_>) -> Result<Reply> {
-    let block = call.config.hooks.session_start.then(|| pins::inject(call, pins::full_room())).flatten();
+    let block = call.config.hooks.session_start.then(|| pins::inject(call, room_for_pins())).flatten();
     Ok(match block {
         Some(block) => Reply::context(EVENT, Some(block), None),
         None => Reply::silent(),
@@ -90,23 +90,28 @@ fn pin_anchor(call: &Call<'_>) -> PathBuf {
     }
 }
 
+/// What pins may take of a session start without notices: the client's limit without the reply's own frame.
+pub fn room_for_pins() -> usize {
+    let frame = Reply::context(EVENT, Some(String::new()), Some(String::new())).streams().0;
+    REPLY_LIMIT - frame.map_or(0, |frame| text::utf16_len(&frame))
+}
+
 fn reply(call: &Call<'_>, started: &Started, with_pins: bool) -> Result<Reply> {
     let notice = notice(&started.notices);
-    let frame = Reply::context(EVENT, Some(String::new()), Some(String::new())).streams().0.unwrap_or_default();
     // A banner is at most a line; what it takes is set aside, so that the pins need not wait for it.
-    let mut room = REPLY_LIMIT - text::utf16_len(&frame) - notice.as_deref().map_or(0, units);
+    let mut room = room_for_pins() - notice.as_deref().map_or(0, json_units);
     let mut parts = Vec::new();
     if with_pins && let Some(block) = pins::inject(call, room) {
-        room = room.saturating_sub(units(&block) + units("\n\n"));
+        room = room.saturating_sub(json_units(&block) + json_units("\n\n"));
         parts.push(block);
     }
     let mut banner = None;
     if let Some(resume) = resume(call, started, room) {
-        room = room.saturating_sub(units(&resume.block) + units(&resume.banner) + 2 * units("\n\n"));
+        room = room.saturating_sub(json_units(&resume.block) + json_units(&resume.banner) + 2 * json_units("\n\n"));
         parts.push(resume.block);
         banner = Some(resume.banner);
     }
-    parts.extend(frequent_files(call, started).filter(|block| units(block) <= room));
+    parts.extend(frequent_files(call, started).filter(|block| json_units(block) <= room));
     let for_user: Vec<String> = [banner, notice].into_iter().flatten().collect();
     let for_model = (!parts.is_empty()).then(|| parts.join("\n\n"));
     let for_user = (!for_user.is_empty()).then(|| for_user.join("\n"));
@@ -129,7 +134,7 @@ fn resume(call: &Call<'_>, started: &Started, room: usize) -> Option<handoff::Re
     let folder = started.folder.as_ref()?;
     let id = call.payload.session_id()?;
     let handoff = handoff::take(call.env, call.store, &call.log, folder, &id)?;
-    let room = room.saturating_sub(handoff::MAX_BANNER + 2 * units("\n\n"));
+    let room = room.saturating_sub(handoff::MAX_BANNER + 2 * json_units("\n\n"));
     let resume = handoff::resume(&handoff, call.config.r#continue.echo, room);
     call.log.info("bootstrap", "resumed from the handoff", json!({"shown": resume.is_some()}));
     resume

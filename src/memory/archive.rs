@@ -12,10 +12,10 @@ use anyhow::Result;
 use memchr::memmem;
 use serde_json::json;
 
+use crate::call::Call;
 use crate::client::json::Raw;
 use crate::config::ToolArchive;
 use crate::env::Env;
-use crate::hooks::Call;
 use crate::store::records::archive::{ArchiveRow, Archived};
 use crate::store::{Guard, Sid, StateFile, Store, file, key};
 use crate::watch::glob::{self, Globs};

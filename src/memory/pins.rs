@@ -13,12 +13,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 
+use crate::call::Call;
 use crate::client::json::{self as client_json, Object};
 use crate::client::transcript;
 use crate::env::Env;
-use crate::hooks::{Call, Reply};
 use crate::store::{Sid, StateFile, Store, file};
-use crate::text;
+use crate::text::{self, json_units};
 use markdown::Pin;
 
 /// The longest reply that the client hands to the model whole, in UTF-16 units.
@@ -47,7 +47,7 @@ pub struct Block {
     pub wanted: usize,
 }
 
-/// The block with this session's pins for a session start, at most `room` units long as [`units`] counts; none when
+/// The block with this session's pins for a session start, at most `room` units long as [`json_units`] counts; none when
 /// there is nothing to bring back. Every source may call it: a fork first takes over its parent's pins, and old files
 /// of other sessions are swept.
 pub fn inject(call: &Call<'_>, room: usize) -> Option<String> {
@@ -77,12 +77,6 @@ pub fn inject(call: &Call<'_>, room: usize) -> Option<String> {
     block
 }
 
-/// What [`inject`] can use at a session start without notices: [`REPLY_LIMIT`] without the reply's own frame.
-pub fn full_room() -> usize {
-    let frame = Reply::context("SessionStart", Some(String::new()), Some(String::new())).streams().0;
-    REPLY_LIMIT - frame.map_or(0, |frame| text::utf16_len(&frame))
-}
-
 /// How many pins a session has; none without a pin file.
 pub fn count(store: &Store<'_>, sid: &Sid) -> Option<usize> {
     load(store, sid).map(|pins| pins.len())
@@ -104,15 +98,16 @@ pub fn read(store: &Store<'_>, sid: &Sid) -> Result<Vec<Pin>> {
 pub fn fit(pins: &[Pin], path: &Path, room: usize) -> Block {
     let bar = bar(pins);
     let heads: Vec<String> = (1..=pins.len()).map(|n| format!("\n{bar} pin {n} {bar}\n")).collect();
-    let costs: Vec<usize> = pins.iter().zip(&heads).map(|(pin, head)| units(head) + units(&pin.text) + 2).collect();
-    let frame = units(HEAD);
+    let costs: Vec<usize> =
+        pins.iter().zip(&heads).map(|(pin, head)| json_units(head) + json_units(&pin.text) + 2).collect();
+    let frame = json_units(HEAD);
     let wanted = frame + costs.iter().sum::<usize>();
     let mut taken = vec![wanted <= room; pins.len()];
     let mut too_long = Vec::new();
     if wanted > room {
-        let alone = |n: usize, named: &[usize]| frame + costs[n] + units(&closing(pins, pins.len(), named, path));
+        let alone = |n: usize, named: &[usize]| frame + costs[n] + json_units(&closing(pins, pins.len(), named, path));
         too_long = (0..pins.len()).filter(|n| alone(*n, &[]) > room).collect();
-        let mut left = room.saturating_sub(frame + units(&closing(pins, pins.len(), &too_long, path)));
+        let mut left = room.saturating_sub(frame + json_units(&closing(pins, pins.len(), &too_long, path)));
         for n in (0..pins.len()).rev() {
             taken[n] = costs[n] <= left;
             left -= if taken[n] { costs[n] } else { 0 };
@@ -158,17 +153,6 @@ fn bar(pins: &[Pin]) -> String {
         bar.push('-');
     }
     bar
-}
-
-/// Length of `text` inside a JSON string, in UTF-16 units: what it takes of a hook's reply.
-pub fn units(text: &str) -> usize {
-    text.chars()
-        .map(|c| match c {
-            '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
-            '\0'..'\u{20}' => 6,
-            c => c.len_utf16(),
-        })
-        .sum()
 }
 
 /// What became of texts that were to be pinned, by their position.

@@ -60,7 +60,11 @@ fn block(found: &[markdown::Pin]) {
         for pin in kept.clone().map(|n| &found[n]) {
             assert!(block.text.contains(&format!("\n{}\n", pin.text)), "{:?} in {:?}", pin.text, block.text);
         }
-        assert!(kept.count() == 0 || pins::units(&block.text) <= room, "{} units of {room}", pins::units(&block.text));
+        assert!(
+            kept.count() == 0 || si::text::json_units(&block.text) <= room,
+            "{} units of {room}",
+            si::text::json_units(&block.text)
+        );
     }
 }
 

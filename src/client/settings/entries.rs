@@ -102,7 +102,8 @@ pub fn hook_owner(env: &Env, words: &[String]) -> Owner {
 fn is_hook_name(name: &str) -> bool {
     const OTHERS: [&str; 7] =
         ["stop", "subagentstop", "sessionend", "notification", "pretooluse", "postcompact", "posttoolusefailure"];
-    crate::hooks::Part::parse(name).is_some() || OTHERS.contains(&name.replace('-', "").to_ascii_lowercase().as_str())
+    crate::client::part::Part::parse(name).is_some()
+        || OTHERS.contains(&name.replace('-', "").to_ascii_lowercase().as_str())
 }
 
 /// The script that a command runs: what an interpreter is given first, else the program itself.

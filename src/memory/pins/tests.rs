@@ -41,7 +41,7 @@ impl Home {
         let (store, log) = (Store::new(&self.env), Log::new(&self.env, Some(sid), false, false));
         inject(
             &Call { env: &self.env, store, config, log, sid: payload.sid(&self.env), payload: &payload },
-            full_room(),
+            crate::hooks::session_start::room_for_pins(),
         )
     }
 }
@@ -50,7 +50,7 @@ impl Home {
 fn units_are_those_of_the_reply() {
     let all: String = (0..0x80).filter_map(char::from_u32).chain("é日🙂\u{2028}".chars()).collect();
     let json = serde_json::to_string(&all).unwrap();
-    assert_eq!(units(&all), json.encode_utf16().count() - 2);
+    assert_eq!(json_units(&all), json.encode_utf16().count() - 2);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn the_newest_that_fit_are_shown_in_order_and_the_rest_is_named() {
     }
     home.pin("s", &[&("Huge: ".to_string() + &"x".repeat(20_000))]);
     let block = home.start("s", "compact", "").unwrap();
-    assert!(units(&block) <= full_room());
+    assert!(json_units(&block) <= crate::hooks::session_start::room_for_pins());
     // All that is left out is older than all that is shown, but for the one that fits nowhere and the small first.
     let shown: Vec<usize> = (1..=14).filter(|n| block.contains(bulk(*n).trim())).collect();
     assert_eq!(shown, (7..=14).collect::<Vec<_>>());
@@ -149,7 +149,7 @@ fn no_reply_is_over_the_limit_whatever_is_pinned() {
             home.pin(&sid, &[&format!("x{length}{}y", text.repeat(length))]);
         }
         let block = home.start(&sid, "compact", "").unwrap();
-        let reply = Reply::context("SessionStart", Some(block), None).streams().0.unwrap();
+        let reply = crate::hooks::Reply::context("SessionStart", Some(block), None).streams().0.unwrap();
         assert!(text::utf16_len(&reply) <= REPLY_LIMIT, "{text:?}: {}", text::utf16_len(&reply));
         assert!(text::utf16_len(&reply) > 1000, "{text:?}: room was wasted");
     }
@@ -161,7 +161,7 @@ fn all_pins_stand_whole_where_they_just_fit() {
     let pin = |text: &str| markdown::parse(&markdown::addition(None, &[text], "t", None)).remove(0);
     let empty = fit(&[pin("x")], path, usize::MAX).wanted - 1;
     let exact = fit(&[pin(&"x".repeat(5000 - empty))], path, 5000);
-    assert_eq!((units(&exact.text), exact.left_out.len()), (5000, 0));
+    assert_eq!((json_units(&exact.text), exact.left_out.len()), (5000, 0));
     let over = fit(&[pin(&"x".repeat(5001 - empty))], path, 5000);
     assert_eq!((over.left_out, over.too_long), (vec![0], vec![0]));
     assert!(over.text.contains("1 more pin is not shown"), "{}", over.text);
