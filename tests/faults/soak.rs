@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use si::client::payload::Payload;
@@ -126,7 +126,8 @@ impl Soak {
 
     fn call(&self, name: &str, payload: &Value, measure: bool) -> u64 {
         let (output, peak) = self.process(&words(name), payload, measure);
-        polite(name, "a long day", &output);
+        // How long a call takes says something about the machine here, which has eight of them to do.
+        polite(name, "a long day", &Output { elapsed: Duration::ZERO, ..output });
         peak
     }
 
