@@ -2,7 +2,6 @@
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Mutex;
 
 use crate::kept::Kept;
@@ -37,23 +36,34 @@ const DAMAGES: [Damage; 9] = [
 impl Damage {
     /// Puts the damage in the place of `path`, which held `was`.
     fn plant(self, world: &World, path: &Path, was: &[u8]) {
-        let _ = std::fs::remove_dir_all(path).or_else(|_| std::fs::remove_file(path));
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let planted = (0..100).any(|_| {
+            let _ = std::fs::remove_dir_all(path).or_else(|_| std::fs::remove_file(path));
+            // A detached refresh may have been quicker.
+            self.put(world, path, was).is_ok()
+        });
+        assert!(planted, "{self:?} {}", path.display());
+    }
+
+    fn put(self, world: &World, path: &Path, was: &[u8]) -> std::io::Result<()> {
         let wrong = r#"{"t":"x","cwd":5,"roots":7,"callsSince":{},"regretHits":"no","rolledThroughTok":-9e99,"id":[],
             "wiredStatuslinePrev":8,"seededContexts":"y","offset":-1,"files":{},"detail":[],"fetchedAt":9e99}"#;
         match self {
-            Damage::Empty => world.sandbox.write(path, ""),
-            Damage::Half => world.sandbox.write(path, &was[..was.len() / 2]),
-            Damage::Binary => world.sandbox.write(path, b"\x00\xff\x1b]8;;\x07{\"a\"\n\xc3"),
-            Damage::OtherJson => world.sandbox.write(path, "[1,null,\"x\"]\n"),
-            Damage::WrongLeaves => world.sandbox.write(path, wrong.replace('\n', " ")),
+            Damage::Empty => std::fs::write(path, ""),
+            Damage::Half => std::fs::write(path, &was[..was.len() / 2]),
+            Damage::Binary => std::fs::write(path, b"\x00\xff\x1b]8;;\x07{\"a\"\n\xc3"),
+            Damage::OtherJson => std::fs::write(path, "[1,null,\"x\"]\n"),
+            Damage::WrongLeaves => std::fs::write(path, wrong.replace('\n', " ")),
             Damage::Huge => {
-                world.sandbox.write(path, was);
-                std::fs::File::options().append(true).open(path).unwrap().set_len(20 << 20).unwrap();
+                std::fs::write(path, was)?;
+                std::fs::File::options().append(true).open(path)?.set_len(20 << 20)
             }
-            Damage::Folder => std::fs::create_dir(path).unwrap(),
-            Damage::Fifo => assert!(Command::new("mkfifo").arg(path).status().unwrap().success()),
-            Damage::Link => symlink(victim(world), path).unwrap(),
+            Damage::Folder => std::fs::create_dir(path),
+            Damage::Fifo => {
+                let made = rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0);
+                made.map_err(Into::into)
+            }
+            Damage::Link => symlink(victim(world), path),
         }
     }
 

@@ -150,3 +150,27 @@ fn a_temp_folder_that_is_emptied_during_calls_disturbs_nobody() {
         done.store(true, std::sync::atomic::Ordering::Relaxed);
     });
 }
+
+/// Not every file system can exchange two names: there a rename does.
+#[test]
+fn a_file_system_that_cannot_exchange_names_will_do() {
+    if Command::new("strace").args(["-o", "/dev/null", "true"]).status().map_or(true, |status| !status.success()) {
+        println!("skipped: no strace here");
+        return;
+    }
+    let world = World::busy();
+    let kept = Kept::of(&world);
+    let before = world.counted();
+    for name in names() {
+        let strace = ["-f", "-q", "-o", "/dev/null", "-e", "inject=renameat2:error=EINVAL", env!("CARGO_BIN_EXE_si")];
+        let args = strace.into_iter().chain(words(name));
+        let output = world.sandbox.program("strace", args).stdin(world.next_payload()).run();
+        polite(name, "no exchange", &output);
+    }
+    let counting = names().iter().filter(|name| matches!(**name, "post-tool-use" | "PostToolUse" | "token-budget"));
+    assert_eq!(world.counted(), before + counting.count() as u64);
+    kept.check("no exchange");
+    let files = crate::world::tree(&world.sandbox.tmp);
+    let leftovers = files.iter().filter(|(path, _)| path.extension().is_some_and(|end| end == "tmp"));
+    assert_eq!(leftovers.count(), 0);
+}
