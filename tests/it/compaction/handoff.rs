@@ -131,29 +131,38 @@ fn no_secret_file_is_named_though_a_person_wrote_it_down() {
     }
 }
 
+/// Compacts until the handoff names these files: on a busy machine git may not answer in time.
+#[track_caller]
+fn in_flight_is(sandbox: &Sandbox, want: &Value) {
+    for _ in 0..40 {
+        compact(sandbox);
+        if left(sandbox)["inFlightFiles"] == *want {
+            return;
+        }
+    }
+    panic!("{} are in flight, not {want}", left(sandbox)["inFlightFiles"]);
+}
+
 #[test]
 fn a_claude_md_in_which_only_our_block_is_new_is_nobodys_work() {
     let sandbox = Sandbox::new();
     repo(&sandbox, "feat: one");
     start(&sandbox, "startup");
+    sandbox.write(&notes(&sandbox), "## Current Task\ntype: fix — login\n");
     let rules = sandbox.cwd.join("CLAUDE.md");
     assert!(sandbox.read(&rules).starts_with(BEGIN));
-    compact(&sandbox);
-    assert_eq!(left(&sandbox)["inFlightFiles"], json!([]));
+    in_flight_is(&sandbox, &json!([]));
     sandbox.write(&rules, format!("# Mine\n\n{}", sandbox.read(&rules)));
-    compact(&sandbox);
-    assert_eq!(left(&sandbox)["inFlightFiles"], json!(["?? CLAUDE.md"]));
+    in_flight_is(&sandbox, &json!(["?? CLAUDE.md"]));
     // One that was there before is in flight for what a person changed in it.
     sandbox.write(&rules, "# Mine\n");
     sandbox.git(&sandbox.cwd, &["add", "."], &[]);
     sandbox.git(&sandbox.cwd, &["commit", "-q", "-m", "rules"], &[]);
     start(&sandbox, "startup");
     assert!(sandbox.read(&rules).contains(BEGIN));
-    compact(&sandbox);
-    assert_eq!(left(&sandbox)["inFlightFiles"], json!([]));
+    in_flight_is(&sandbox, &json!([]));
     sandbox.write(&rules, sandbox.read(&rules).replace("# Mine", "# Ours"));
-    compact(&sandbox);
-    assert_eq!(left(&sandbox)["inFlightFiles"], json!(["M CLAUDE.md"]));
+    in_flight_is(&sandbox, &json!(["M CLAUDE.md"]));
 }
 
 #[test]
