@@ -16,17 +16,23 @@ pub const MAX: usize = 64 << 20;
 /// How much is read at once at first, in bytes: a payload without a long result. It doubles with what came.
 const FIRST: usize = 16 << 10;
 
-/// Reads standard input to its end, to a complete JSON object, to [`MAX`] bytes, or until `patience` is over.
+/// How much longer a document is waited for when so many bytes of it came: a busy machine takes seconds over many
+/// megabytes.
+const MORE_FOR: (usize, Duration) = (1 << 20, Duration::from_millis(250));
+
+/// Reads standard input to its end, to a complete JSON object, to [`MAX`] bytes, or until `patience` is over; it grows with
+/// what came.
 pub fn read(patience: Duration) -> Vec<u8> {
     let stdin = std::io::stdin();
-    let deadline = Instant::now() + patience;
+    let begun = Instant::now();
+    let deadline = |bytes: &[u8]| begun + patience + MORE_FOR.1 * (bytes.len() / MORE_FOR.0) as u32;
     let mut bytes = Vec::new();
     while bytes.len() < MAX {
         if !ready(&stdin, Duration::ZERO) {
             if ends_object(&bytes) {
                 break;
             }
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = deadline(&bytes).saturating_duration_since(Instant::now());
             if left.is_zero() || !ready(&stdin, left) {
                 break;
             }
@@ -38,7 +44,7 @@ pub fn read(patience: Duration) -> Vec<u8> {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => break,
         }
-        if Instant::now() >= deadline && !ends_object(&bytes) {
+        if Instant::now() >= deadline(&bytes) && !ends_object(&bytes) {
             break;
         }
     }
