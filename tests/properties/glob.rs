@@ -1,6 +1,5 @@
-//! Globs: the state machine says what a naive matcher says, and no pattern is slow.
-
-use std::time::{Duration, Instant};
+//! Globs: the state machine says what a naive matcher says. That no pattern is slow shows by the fuzzer's own limit of
+//! time for one input: a clock in here would also count what a busy machine did meanwhile.
 
 use si::watch::glob::{Glob, Globs};
 
@@ -11,7 +10,6 @@ const SHORT: usize = 64;
 pub fn check(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (pattern, path) = text.split_once('\0').unwrap_or((&text, ""));
-    let begun = Instant::now();
     let glob = Glob::new(pattern);
     assert_eq!(glob.is_none(), pattern.is_empty());
     let matches = glob.as_ref().is_some_and(|glob| glob.matches(path));
@@ -28,12 +26,6 @@ pub fn check(data: &[u8]) {
             "{pattern:?} hits {path:?}, not the command"
         );
     }
-    // Quadratic at most: 64 KB against 64 KB would be the worst that a second allows on a slow machine.
-    let work = (pattern.len() + 1) as u32 * (path.len() + 1) as u32;
-    assert!(
-        begun.elapsed() < Duration::from_secs(2) + Duration::from_micros(5) * work,
-        "{pattern:?} on {path:?} is slow"
-    );
     if pattern.len() <= SHORT && path.len() <= SHORT && !pattern.is_empty() {
         let (pattern, path): (Vec<u16>, Vec<u16>) = (pattern.encode_utf16().collect(), path.encode_utf16().collect());
         assert_eq!(matches, naive(&pattern, &path), "{text:?}");
