@@ -13,7 +13,7 @@ use crate::env::Env;
 use crate::git::{self, DirtyFile, Head};
 use crate::log::Log;
 use crate::store::records::compaction::Handoff;
-use crate::store::{StateFile, Store};
+use crate::store::{Sid, StateFile, Store};
 use crate::text;
 use crate::watch::glob::Globs;
 
@@ -122,15 +122,28 @@ fn line(file: &DirtyFile) -> String {
     format!("{} {from}{path}", file.code).trim().to_string()
 }
 
-/// Writes a handoff; an older one of the project is replaced.
+/// Writes a handoff; an older one of the project is replaced. What another session has not taken yet is kept for it.
 pub fn write(store: Store<'_>, folder: &Folder, handoff: &Handoff) -> anyhow::Result<()> {
-    store.write_json(StateFile::Handoff(&folder.enc), handoff)
+    let file = StateFile::Handoff(&folder.enc);
+    if let Some(older) = store.read_json::<Handoff>(file)
+        && older.session_id != handoff.session_id
+        && handoff.t.zip(older.t).is_some_and(|(now, then)| now - then <= FRESH_MS)
+    {
+        store.write_json(StateFile::DisplacedHandoff(&Sid::new(&older.session_id)), &older)?;
+    }
+    store.write_json(file, handoff)
 }
 
 /// Takes the handoff that a session left in a project: it is gone afterwards. Another session's is left alone until it
 /// is an hour old; a damaged one is set aside, and one that says nothing is removed.
 pub fn take(env: &Env, store: Store<'_>, log: &Log<'_>, folder: &Folder, session_id: &str) -> Option<Handoff> {
-    let file = StateFile::Handoff(&folder.enc);
+    let sid = Sid::new(session_id);
+    let displaced = take_from(env, store, log, StateFile::DisplacedHandoff(&sid), session_id);
+    let latest = take_from(env, store, log, StateFile::Handoff(&folder.enc), session_id);
+    latest.or(displaced)
+}
+
+fn take_from(env: &Env, store: Store<'_>, log: &Log<'_>, file: StateFile<'_>, session_id: &str) -> Option<Handoff> {
     store.path(file).filter(|path| path.symlink_metadata().is_ok())?;
     let guard = store.lock(file).ok()?;
     let bytes = store.read(file)?;
@@ -168,28 +181,25 @@ fn task_is_fresh(handoff: &Handoff) -> bool {
 pub struct Resume {
     /// The banner.
     pub banner: String,
-    /// The block, with instructions.
-    pub block: String,
+    /// The block, with instructions; none where not even the task fits.
+    pub block: Option<String>,
 }
 
 /// Lays out the block in at most `room` units (as they count in the reply); parts of it are left out, the least telling
 /// first, and where not even the task fits there is none. `echo` asks the model to show the banner.
-pub fn resume(handoff: &Handoff, echo: bool, room: usize) -> Option<Resume> {
+pub fn resume(handoff: &Handoff, echo: bool, room: usize) -> Resume {
     let banner = banner(handoff);
     let mut parts = parts(handoff);
     loop {
         let block = block(&parts, &banner, echo);
         if text::json_units(&block) <= room {
-            return Some(Resume { banner, block });
+            return Resume { banner, block: Some(block) };
         }
         // Half of the last part goes, then the rest of it, then the part before it.
-        let (_, lines) = parts.last_mut()?;
+        let Some((_, lines)) = parts.last_mut() else { return Resume { banner, block: None } };
         lines.truncate(lines.len() / 2);
         if lines.is_empty() {
             parts.pop();
-            if parts.is_empty() {
-                return None;
-            }
         }
     }
 }
@@ -280,7 +290,8 @@ mod tests {
 
     #[test]
     fn the_block_lists_the_follow_ups_and_says_how_to_go_on() {
-        let Resume { banner, block } = resume(&handoff(), true, 10_000).unwrap();
+        let Resume { banner, block } = resume(&handoff(), true, 10_000);
+        let block = block.unwrap();
         for line in ["type: fix — login loop", "- write the test", "- update docs", "- M src/a.ts", "- a.ts", "- src/b"]
         {
             assert!(block.lines().any(|other| other == line), "{line} in\n{block}");
@@ -288,31 +299,34 @@ mod tests {
         assert!(block.contains(&banner));
         assert_eq!(banner.lines().count(), 1);
         assert!(banner.starts_with("Resuming: fix — login loop · 1 file in flight · 1 commit so far"), "{banner}");
-        assert!(!resume(&handoff(), false, 10_000).unwrap().block.contains(&banner));
+        assert!(!resume(&handoff(), false, 10_000).block.unwrap().contains(&banner));
     }
 
     #[test]
     fn the_block_is_shortened_before_it_is_dropped() {
         let long = Handoff { in_flight_files: (0..20).map(|n| format!("M src/file{n}.ts")).collect(), ..handoff() };
         for room in [1100, 1000, 900] {
-            let block = resume(&long, true, room).unwrap().block;
+            let block = resume(&long, true, room).block.unwrap();
             assert!(text::json_units(&block) <= room);
             assert!(block.contains("login loop") && !block.contains("feat: x"), "{room}: {block}");
         }
-        assert_eq!(resume(&long, true, 300), None);
+        let resume = resume(&long, true, 300);
+        assert!(resume.block.is_none() && resume.banner.starts_with("Resuming: "));
     }
 
     #[test]
     fn text_from_outside_brings_no_control_characters() {
         let hostile = Handoff { current_task: "type: a\x1b]52;c;x\x07\nissue: \u{202e}b".into(), ..handoff() };
-        let Resume { banner, block } = resume(&hostile, true, 10_000).unwrap();
+        let Resume { banner, block } = resume(&hostile, true, 10_000);
+        let block = block.unwrap();
         assert!(!(banner + &block).chars().any(|c| c != '\n' && text::is_unsafe(c)));
     }
 
     #[test]
     fn an_old_task_is_not_what_the_banner_resumes() {
         let old = Handoff { current_task_age_hours: Some(30.0), ..handoff() };
-        let Resume { banner, block } = resume(&old, true, 10_000).unwrap();
+        let Resume { banner, block } = resume(&old, true, 10_000);
+        let block = block.unwrap();
         assert!(banner.starts_with("Resuming: work in src/a, src/b"), "{banner}");
         assert!(block.contains("30 HOURS AGO"));
     }

@@ -64,15 +64,19 @@ pub fn work_tree(env: &Env, store: Store<'_>, head: &Head, deadline: Duration) -
     // a transcript to read as well.
     let unknown = stored.t == 0 && stored.took == 0;
     let too_long = u128::from(stored.took) > deadline.as_millis() || unknown && index_size(head) > LARGE_INDEX;
+    let mut partial = None;
     if !too_long {
         let begun = Instant::now();
-        if let Some(scan) = scan(env, head, deadline, &|| false) {
-            remember(env, store, head, index_mtime, Some(scan), begun.elapsed());
-            return Some(scan);
+        match scan(env, head, deadline, &|| false) {
+            Some((scan, true)) => {
+                remember(env, store, head, index_mtime, Some(scan), begun.elapsed());
+                return Some(scan);
+            }
+            other => partial = other.map(|(scan, _)| scan),
         }
     }
     let _ = start_refresh(env, store, &head.root, &key); // without it the next redraw tries again
-    answer(&stored)
+    answer(&stored).or(partial)
 }
 
 /// Scans the work tree around `dir` for as long as a detached refresh may take, and stores the answer: the body of
@@ -92,7 +96,7 @@ pub fn refresh(env: &Env, store: Store<'_>, dir: &Path) {
         is_since_start(env, record.asked_anew)
     };
     let index_mtime = index_mtime(&head);
-    let scan = scan(env, &head, REFRESH_DEADLINE, &give_up);
+    let scan = scan(env, &head, REFRESH_DEADLINE, &give_up).map(|(scan, _)| scan);
     if scan.is_some() || begun.elapsed() >= REFRESH_DEADLINE {
         // A scan that took too long is stored as well: with nothing new in it, but not to be tried at once again.
         remember(env, store, &head, index_mtime, scan, begun.elapsed());
@@ -200,13 +204,14 @@ fn start_refresh(env: &Env, store: Store<'_>, root: &Path, key: &str) -> anyhow:
     Ok(process::detach_self(env, &args)?)
 }
 
-fn scan(env: &Env, head: &Head, deadline: Duration, give_up: &dyn Fn() -> bool) -> Option<WorkTree> {
+/// What git says of a work tree, and whether it had the time to say all.
+fn scan(env: &Env, head: &Head, deadline: Duration, give_up: &dyn Fn() -> bool) -> Option<(WorkTree, bool)> {
     let place = Place { root: head.root.clone(), git_dir: head.git_dir.clone(), common_dir: head.common_dir.clone() };
     let git = Git::new(env, &place, deadline, give_up)?;
     let status = status(&git, &[])?;
-    let (added, deleted) = match head.kind {
-        Kind::Unborn => (None, None), // nothing to compare with
-        _ if status.files.iter().all(|file| file.code == "??") => (Some(0), Some(0)),
+    let lines = match head.kind {
+        Kind::Unborn => None, // nothing to compare with
+        _ if status.files.iter().all(|file| file.code == "??") => Some((0, 0)),
         _ => {
             let words = [
                 "--literal-pathspecs",
@@ -220,17 +225,18 @@ fn scan(env: &Env, head: &Head, deadline: Duration, give_up: &dyn Fn() -> bool) 
                 "--",
             ];
             let words: Vec<&str> = words.into_iter().chain(tracked(&status.files)).collect();
-            let (added, deleted) = sum_numstat(&git.ask(&words)?);
-            (Some(added), Some(deleted))
+            // A diff of giant files may take longer than all that is left; the count stands without it.
+            git.ask(&words).map(|answer| sum_numstat(&answer))
         }
     };
-    Some(WorkTree {
+    let work_tree = WorkTree {
         dirty: Some(status.files.len() as u64),
-        added,
-        deleted,
+        added: lines.map(|(added, _)| added),
+        deleted: lines.map(|(_, deleted)| deleted),
         ahead: status.ahead_behind.map(|(ahead, _)| ahead),
         behind: status.ahead_behind.map(|(_, behind)| behind),
-    })
+    };
+    Some((work_tree, lines.is_some() || head.kind == Kind::Unborn))
 }
 
 /// The changed paths that git tracks, so that a diff need not look at all the others once more; none, which stands for

@@ -104,6 +104,8 @@ struct Counted {
 struct Context {
     /// 0 where nothing is known.
     tokens: u64,
+    /// Whether they are the estimate.
+    estimated: bool,
     /// None where nothing can be said.
     zone: Option<Zone>,
     /// None where the tokens are below any limit.
@@ -225,11 +227,11 @@ impl<'c, 'a> Turn<'c, 'a> {
         });
         // An estimate that no window can hold tells of one giant result, of which the model saw a part.
         if told.is_none() && tokens > zones::LARGEST_WINDOW {
-            return Context { tokens: 0, zone: None, limits: None };
+            return Context { tokens: 0, estimated: true, zone: None, limits: None };
         }
         let model = tail.as_ref().and_then(|tail| tail.latest.as_ref()).map(|latest| latest.model.as_str());
         let (zone, limits) = self.zone(tokens, model);
-        Context { tokens, zone: Some(zone), limits }
+        Context { tokens, estimated: told.is_none(), zone: Some(zone), limits }
     }
 
     /// The zone of a token count, in the window of `model` where nobody told the window.
@@ -291,8 +293,8 @@ impl<'c, 'a> Turn<'c, 'a> {
     /// What the user alone is told.
     fn notices(&self, context: &Context, calls: Option<u64>, news: Option<zones::News>) -> Option<String> {
         let threshold = self.call.config.compact.threshold;
-        let advisory = calls
-            .and_then(|calls| suggestion::advisory(calls, threshold, context.tokens, context.zone.unwrap_or_default()));
+        let (size, zone) = ((context.tokens, context.estimated), context.zone.unwrap_or_default());
+        let advisory = calls.and_then(|calls| suggestion::advisory(calls, threshold, size, zone));
         let announcement = news.and_then(|news| suggestion::announcement(context.limits.as_ref()?, news.first));
         let lines: Vec<String> = [advisory, announcement].into_iter().flatten().collect();
         Some(lines.join("\n")).filter(|text| !text.is_empty())

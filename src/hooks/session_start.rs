@@ -107,9 +107,11 @@ fn reply(call: &Call<'_>, started: &Started, with_pins: bool) -> Result<Reply> {
     }
     let mut banner = None;
     if let Some(resume) = resume(call, started, room) {
-        room = room.saturating_sub(json_units(&resume.block) + json_units(&resume.banner) + 2 * json_units("\n\n"));
-        parts.push(resume.block);
-        banner = Some(resume.banner);
+        let wanted = resume.block.as_deref().map_or(0, json_units) + json_units(&resume.banner);
+        // Where pins leave no room for the block, the user is told at least.
+        banner = Some(resume.banner).filter(|_| wanted <= room);
+        room = room.saturating_sub(wanted + 2 * json_units("\n\n"));
+        parts.extend(resume.block);
     }
     parts.extend(frequent_files(call, started).filter(|block| json_units(block) <= room));
     let for_user: Vec<String> = [banner, notice].into_iter().flatten().collect();
@@ -136,8 +138,8 @@ fn resume(call: &Call<'_>, started: &Started, room: usize) -> Option<handoff::Re
     let handoff = handoff::take(call.env, call.store, &call.log, folder, &id)?;
     let room = room.saturating_sub(handoff::MAX_BANNER + 2 * json_units("\n\n"));
     let resume = handoff::resume(&handoff, call.config.r#continue.echo, room);
-    call.log.info("bootstrap", "resumed from the handoff", json!({"shown": resume.is_some()}));
-    resume
+    call.log.info("bootstrap", "resumed from the handoff", json!({"shown": resume.block.is_some()}));
+    Some(resume)
 }
 
 /// The files that recent commits changed most, where the user asked for them at session start.

@@ -96,6 +96,8 @@ pub enum StateFile<'a> {
     ClaudeMd(&'a Path),
     /// `{C}/projects/<enc>/.si-handoff.json`: what the next session start resumes with.
     Handoff(&'a str),
+    /// `{T}/claude-handoff-<sid>.json`: a handoff that another session of the project wrote over before it was taken.
+    DisplacedHandoff(&'a Sid),
     /// `{C}/smartcompact/<sid>.md`: pins.
     Pins(&'a Sid),
     /// `{C}/settings.json`: the client's and the user's; only our entries in it are ours.
@@ -149,6 +151,7 @@ impl StateFile<'_> {
             SessionContext(enc) => env.in_claude(&format!("projects/{enc}/session-context.md")),
             ClaudeMd(root) => Some(root.join("CLAUDE.md")),
             Handoff(enc) => env.in_claude(&format!("projects/{enc}/.si-handoff.json")),
+            DisplacedHandoff(sid) => temp(format!("claude-handoff-{sid}.json")),
             Pins(sid) => env.in_claude(&format!("smartcompact/{sid}.md")),
             Settings => env.in_claude("settings.json"),
         }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{StateFile, Store, file};
 
 /// How the names of all files of ours in the temp folder begin.
-const TEMP_NAMES: [&str; 15] = [
+const TEMP_NAMES: [&str; 16] = [
     "claude-token-budget-",
     "claude-tool-count-",
     "claude-tool-seen-",
@@ -21,6 +21,7 @@ const TEMP_NAMES: [&str; 15] = [
     "claude-ctx-shape-",
     "claude-git-",
     "claude-cost-",
+    "claude-handoff-",
     "claude-health-",
     "claude-usage-cache-",
     "claude-usage-lock-",
@@ -219,6 +220,7 @@ mod tests {
             ZonesAnnounced,
             CompactionLog,
             Handoff("-p"),
+            DisplacedHandoff(&sid),
             Pins(&sid),
         ];
         let theirs = [LegacyConfig, Deploy, SessionContext("-p"), Settings];

@@ -126,13 +126,18 @@ impl Suggestion<'_> {
 }
 
 /// The advisory for the user after `calls` tool calls: at `threshold` and every 25 calls from there on, else none.
-pub fn advisory(calls: u64, threshold: u64, tokens: u64, zone: Zone) -> Option<String> {
+///
+/// `context` are its tokens, and whether they are an estimate.
+pub fn advisory(calls: u64, threshold: u64, context: (u64, bool), zone: Zone) -> Option<String> {
     if calls < threshold || !(calls - threshold).is_multiple_of(ADVISORY_STEP) {
         return None;
     }
-    let context = match tokens {
-        0 => String::new(),
-        tokens => format!(" (context: ~{} tokens, {} zone)", text::tokens_rough(tokens), zone.name()),
+    let context = match context {
+        (0, _) => String::new(),
+        (tokens, estimated) => {
+            let about = if estimated { "~" } else { "" };
+            format!(" (context: {about}{} tokens, {} zone)", text::tokens_rough(tokens), zone.name())
+        }
     };
     Some(format!("si: {calls} tool calls in this session{context}. Between two tasks is the moment for /compact."))
 }
@@ -203,10 +208,14 @@ mod tests {
 
     #[test]
     fn an_advisory_comes_at_the_threshold_and_every_25_calls() {
-        let due: Vec<u64> = (0..=110).filter(|calls| advisory(*calls, 50, 0, Zone::Green).is_some()).collect();
+        let due: Vec<u64> = (0..=110).filter(|calls| advisory(*calls, 50, (0, false), Zone::Green).is_some()).collect();
         assert_eq!(due, [50, 75, 100]);
-        let text = advisory(50, 50, 260_000, Zone::Yellow).unwrap();
-        assert!(text.contains("50 tool calls") && text.contains("~260k tokens, yellow zone"), "{text}");
+        for (estimated, size) in
+            [(true, "(context: ~260k tokens, yellow zone)"), (false, "(context: 260k tokens, yellow zone)")]
+        {
+            let text = advisory(50, 50, (260_000, estimated), Zone::Yellow).unwrap();
+            assert!(text.contains("50 tool calls") && text.contains(size), "{text}");
+        }
     }
 
     #[test]

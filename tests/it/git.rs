@@ -395,6 +395,23 @@ fn a_slow_scan_is_left_to_the_detached_process() {
 }
 
 #[test]
+fn a_diff_that_does_not_come_does_not_take_the_count_with_it() {
+    let sandbox = Sandbox::new();
+    let dir = repo(&sandbox);
+    sandbox.write(&dir.join("b.txt"), "changed");
+    let real = si::process::find(&sandbox.env(), "git").unwrap();
+    let script = format!("#!/bin/sh\ncase \"$*\" in *' diff '*) exit 1 ;; esac\nexec '{}' \"$@\"\n", real.display());
+    let env = shim(&sandbox, &script);
+    let path = env.var("PATH").unwrap().to_string();
+    for _ in 0..2 {
+        let tree = scan_tree(&env, &dir, PATIENT).unwrap();
+        assert_eq!((tree.dirty, tree.added), (Some(1), None));
+        sandbox.si(["refresh", "git", dir.to_str().unwrap()]).var("PATH", &path).run();
+    }
+    assert_eq!((record(&sandbox)["dirty"].as_u64(), record(&sandbox)["added"].as_u64()), (Some(1), None));
+}
+
+#[test]
 fn history_tells_commits_and_their_files() {
     let sandbox = Sandbox::new();
     let spec = json!({"commits": [

@@ -83,6 +83,31 @@ fn pins_come_before_the_resume_block_and_the_reply_stays_short() {
         assert!(block.contains(&"p".repeat(pin)), "the pin is whole: {pin}");
         assert_eq!(block.contains("SESSION RESUME"), shown, "{pin}: {block}");
         assert!(!shown || block.contains("type: fix — loop"), "{pin}: {block}");
+        assert!(for_user(&resumed).starts_with("Resuming: fix — loop · 20 files in flight"), "{pin}: {resumed}");
+    }
+}
+
+#[test]
+fn two_sessions_of_a_project_that_compact_at_once_both_resume() {
+    let sandbox = Sandbox::new();
+    start(&sandbox, "startup");
+    sandbox.write(&notes(&sandbox), "## Current Task\ntype: fix — loop\n");
+    let of = |id: &str, more: Value| {
+        let mut payload = json!({"session_id": id, "cwd": sandbox.cwd});
+        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        payload
+    };
+    let resumes = |id: &str| {
+        let output = sandbox.hook("SessionStart", &of(id, json!({"source": "compact"}))).run();
+        output.stdout.contains("SESSION RESUME")
+    };
+    for order in [["one-session", "other-session"], ["other-session", "one-session"]] {
+        for id in ["one-session", "other-session"] {
+            assert_eq!(sandbox.hook("PreCompact", &of(id, json!({"trigger": "auto"}))).run().code, 0);
+        }
+        for id in order {
+            assert!(resumes(id) && !resumes(id), "{id} of {order:?}");
+        }
     }
 }
 

@@ -72,7 +72,7 @@ pub fn run(row: &Row, sandbox: &Sandbox) -> Result<Value, String> {
             let id = input["content"]["sessionId"].as_str().unwrap_or("s");
             let take = || {
                 let taken = handoff::take(&env, store, &Log::new(&env, None, false, false), &folder, id)?;
-                Some(handoff::resume(&taken, true, 10_000)?.block)
+                handoff::resume(&taken, true, 10_000).block
             };
             let block = take();
             let left = files(&dir);
