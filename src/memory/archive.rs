@@ -4,9 +4,10 @@
 //! picture is not kept; over the cap the least recently used goes, past its time everything does.
 
 pub mod body;
+mod secrets;
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use memchr::memmem;
@@ -18,8 +19,6 @@ use crate::config::ToolArchive;
 use crate::env::Env;
 use crate::store::records::archive::{ArchiveRow, Archived};
 use crate::store::{Guard, Sid, StateFile, Store, file, key};
-use crate::watch::glob::{self, Globs};
-use crate::watch::shape;
 use body::Body;
 
 /// Name of a session's folder, without its id.
@@ -31,9 +30,6 @@ const RAW_BYTES: usize = 200;
 /// Length of a preview, in UTF-16 units.
 const PREVIEW: usize = 160;
 const DAY_MS: f64 = 86_400_000.0;
-/// How many words with wildcards of one command are looked into, and how many names of a folder.
-const MAX_WILD: usize = 32;
-const MAX_LISTED: usize = 5000;
 
 /// One tool response.
 #[derive(Debug, Clone)]
@@ -57,7 +53,7 @@ pub fn store_response(call: &Call<'_>) -> Result<()> {
         return Ok(());
     }
     let Some(body) = Body::of(&response) else { return Ok(()) };
-    if is_secret(call) {
+    if secrets::touched(call) {
         call.log.debug("tool-archive", "not archived: shape.dropGlobs", json!({"id": id}));
         return Ok(());
     }
@@ -67,40 +63,6 @@ pub fn store_response(call: &Call<'_>) -> Result<()> {
         call.log.debug("tool-archive", "archived", json!({"id": id, "tool": tool, "path": path}));
     }
     Ok(())
-}
-
-/// Whether the call touched what `shape.dropGlobs` keeps secret: by its path, or by a word of its command.
-fn is_secret(call: &Call<'_>) -> bool {
-    let Some(input) = call.payload.tool_input().and_then(Raw::object) else { return false };
-    let anchor = shape::anchor(call.store, &call.sid).map(|anchor| PathBuf::from(anchor.cwd));
-    let base = anchor.or_else(|| call.payload.cwd()).unwrap_or_default();
-    let config = call.config.for_project(&base);
-    let globs = Globs::new(&config.shape.drop_globs);
-    let base = base.to_str();
-    let path = ["file_path", "path", "notebook_path", "glob"].into_iter().filter_map(|key| input.str(key));
-    // A search names the files it shows.
-    let found = || call.payload.tool_response()?.object()?.get("filenames")?.items();
-    path.into_iter().any(|path| globs.hit_path(&path, base))
-        || found().into_iter().flatten().filter_map(Raw::str).any(|path| globs.hit_path(&path, base))
-        || input.str("command").is_some_and(|command| {
-            globs.hit_command(&command, base) || stands_for_secret(&command, &globs, call.payload.cwd().as_deref())
-        })
-}
-
-/// Whether a wildcard in a command's word stands for a secret that lies in the folder it names.
-fn stands_for_secret(command: &str, globs: &Globs, cwd: Option<&Path>) -> bool {
-    let Some(cwd) = cwd else { return false };
-    glob::shell_words(command).filter(|word| glob::is_pattern(word)).take(MAX_WILD).any(|word| {
-        let (folder, name) = word.rsplit_once('/').map_or(("", word.as_str()), |(folder, name)| (folder, name));
-        let Some(wanted) = glob::pattern(name).filter(|_| !glob::is_pattern(folder)) else { return false };
-        let folder = if word.starts_with('/') { PathBuf::from(format!("{folder}/")) } else { cwd.join(folder) };
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_LISTED);
-        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).any(|entry| {
-            // The shell shows what begins with a dot only to a word that does too.
-            let shown = !entry.starts_with('.') || name.starts_with(['.', '[']);
-            shown && wanted.matches(&entry) && globs.hit_path(&entry, None)
-        })
-    })
 }
 
 /// Archives a response; none when it is too small, has no id, or is there already.

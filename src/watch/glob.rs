@@ -1,5 +1,6 @@
 //! Minimal globs for paths: `**` any depth, `*` within one segment, `?` one character, a trailing `/**` also the folder
-//! itself. Anchored at both ends, case-sensitive, everything else literal. Lengths count UTF-16 units, as in the
+//! itself. Anchored at both ends, case-sensitive, everything else literal. What looks for secrets disregards case: a
+//! `Credentials.json` is as secret as its twin, and many file systems hold the two for one. Lengths count UTF-16 units, as in the
 //! JavaScript original; `**` does not cross a line end.
 //!
 //! A pattern becomes a small state machine that reads the candidate once, so that no pattern, however odd, is slow.
@@ -28,6 +29,8 @@ const STAR: u16 = b'*' as u16;
 const ASK: u16 = b'?' as u16;
 /// A word of a command that is longer names no path.
 const MAX_WORD: usize = 4096;
+/// How many letters at most an option takes that its value follows without a space: `-f.env`, `-xzf.env`.
+const MAX_OPTION: usize = 8;
 /// How many words one word with braces becomes at most.
 const MAX_WRITTEN_OUT: usize = 64;
 
@@ -62,25 +65,25 @@ impl Glob {
         self.read(candidate, false)
     }
 
-    /// Whether the path matches, or a folder of it. Read once, however deep it is.
+    /// Whether the path matches in any case, or a folder of it. Read once, however deep it is.
     fn covers(&self, path: &str) -> bool {
         self.read(path, true)
     }
 
-    fn read(&self, candidate: &str, folders: bool) -> bool {
+    fn read(&self, candidate: &str, secret: bool) -> bool {
         let last = self.0.len();
         let mut now = vec![false; last + 1];
         let mut next = vec![false; last + 1];
         now[0] = true;
         self.spread(&mut now);
         for (at, unit) in candidate.encode_utf16().enumerate() {
-            if folders && unit == SLASH && at > 0 && now[last] {
+            if secret && unit == SLASH && at > 0 && now[last] {
                 return true;
             }
             next.fill(false);
             for at in (0..last).filter(|at| now[*at]) {
                 match self.0[at] {
-                    Step::Unit(want) => next[at + 1] |= want == unit,
+                    Step::Unit(want) => next[at + 1] |= want == unit || secret && lower(want) == lower(unit),
                     Step::One => next[at + 1] |= unit != SLASH,
                     Step::Segment => next[at] |= unit != SLASH,
                     Step::Any => next[at] |= !matches!(unit, 0x0a | 0x0d | 0x2028 | 0x2029),
@@ -117,7 +120,7 @@ impl Glob {
             let (Some(first), Some(second)) = (first, second) else { continue };
             let agree = match (first, second) {
                 (Step::Maybe(_), _) | (_, Step::Maybe(_)) => false,
-                (Step::Unit(a), Step::Unit(b)) => a == b,
+                (Step::Unit(a), Step::Unit(b)) => lower(*a) == lower(*b),
                 (Step::Unit(unit), Step::Any) | (Step::Any, Step::Unit(unit)) => *unit != u16::from(b'\n'),
                 (Step::Unit(unit), _) | (_, Step::Unit(unit)) => *unit != SLASH,
                 _ => true,
@@ -156,6 +159,18 @@ impl Glob {
     }
 }
 
+/// A unit in lower case, where that is one unit too.
+fn lower(unit: u16) -> u16 {
+    if unit < 0x80 {
+        return u16::from((unit as u8).to_ascii_lowercase());
+    }
+    let mut lower = char::from_u32(unit.into()).into_iter().flat_map(char::to_lowercase);
+    match (lower.next().and_then(|c| u16::try_from(u32::from(c)).ok()), lower.next()) {
+        (Some(lower), None) => lower,
+        _ => unit,
+    }
+}
+
 /// A list of patterns.
 #[derive(Debug, Clone, Default)]
 pub struct Globs(Vec<Glob>);
@@ -176,7 +191,7 @@ impl Globs {
         self.0.iter().any(|glob| glob.matches(candidate))
     }
 
-    /// Whether any matches the path or a folder of it; tried as it stands and relative to `base`.
+    /// Whether any matches the path or a folder of it, in any case; tried as it stands and relative to `base`.
     pub fn hit_path(&self, path: &str, base: Option<&str>) -> bool {
         if self.0.is_empty() {
             return false;
@@ -187,23 +202,55 @@ impl Globs {
     }
 
     /// Whether any matches a word of a shell command, the word taken as a path, as it stands and as the shell reads it:
-    /// without quotes and escapes, and with wildcards that could stand for the rest of a name.
+    /// without quotes and escapes, and with wildcards that could stand for the rest of a name. A path may also follow an
+    /// `@` or a short option without a space.
     pub fn hit_command(&self, command: &str, base: Option<&str>) -> bool {
         if self.0.is_empty() {
             return false;
         }
         let between = |c: char| c.is_whitespace() || "'\"`;|&<>(){}=,:$".contains(c);
         command.split(between).filter(|word| !word.is_empty()).any(|word| self.hit_path(word, base))
-            || shell_words(command).any(|word| match is_pattern(&word) {
-                true => self.could_hit(&word),
-                false => self.hit_path(&word, base),
-            })
+            || shell_words(command).any(|word| tails(&word).any(|path| self.hit_search(path, base)))
     }
 
-    /// Whether a word with wildcards could name, or lie in, what a pattern matches.
-    fn could_hit(&self, word: &str) -> bool {
-        pattern(word).is_some_and(|word| self.0.iter().any(|glob| word.meets(glob)))
+    /// Whether a path, which may have wildcards, could name, or lie in, what a pattern matches.
+    pub fn hit_search(&self, path: &str, base: Option<&str>) -> bool {
+        if !is_pattern(path) {
+            return self.hit_path(path, base);
+        }
+        let inside = base.and_then(|base| path.strip_prefix(base.trim_end_matches('/'))?.strip_prefix('/'));
+        let mut wanted = [Some(path), inside].into_iter().flatten().filter_map(pattern);
+        wanted.any(|wanted| self.0.iter().any(|glob| wanted.meets(glob)))
     }
+
+    /// Whether one of the globs of a search, between spaces or commas, could find what a pattern matches.
+    pub fn hit_globs(&self, globs: &str, folder: Option<&str>, base: Option<&str>) -> bool {
+        // What braces hold is written out before the commas between the globs are looked at.
+        let found = globs.split_whitespace().filter(|word| word.len() <= MAX_WORD).flat_map(|word| {
+            let mut all = Vec::new();
+            write_out(word.to_string(), &mut all);
+            all
+        });
+        !self.0.is_empty()
+            && found.into_iter().any(|word| {
+                // What begins with `!` is left out of the search.
+                word.split(',').filter(|glob| !glob.is_empty() && !glob.starts_with('!')).any(|glob| {
+                    let within = folder.map(|folder| format!("{}/{glob}", folder.trim_end_matches('/')));
+                    self.hit_search(glob, base) || within.is_some_and(|glob| self.hit_search(&glob, base))
+                })
+            })
+    }
+}
+
+/// What of a word can be a path: all of it, what follows an `@` (`-d @file`, `user@host`), and what follows the letters of
+/// a short option.
+fn tails(word: &str) -> impl Iterator<Item = &str> {
+    let option = word
+        .strip_prefix('-')
+        .map_or(0, |rest| rest.bytes().take(MAX_OPTION).take_while(u8::is_ascii_alphanumeric).count());
+    let options = (1..=option).map(|letters| &word[1 + letters..]);
+    let marked = word.match_indices('@').map(|(at, _)| &word[at + 1..]);
+    std::iter::once(word).chain(options).chain(marked).filter(|tail| !tail.is_empty())
 }
 
 /// The words of a command as a shell would make them, quotes and escapes gone and braces written out; what stands in
@@ -276,6 +323,11 @@ mod tests {
             ("/w/app/config/prod/db.yml", true),
             ("/w/other/config/prod/db.yml", false),
             ("/w/app/src/env.ts", false),
+            ("/w/app/.ENV", true),
+            ("/w/app/Credentials.json", true),
+            ("MySecret.txt", true),
+            ("/w/app/key.PEM", true),
+            ("/w/app/Config/Prod/db.yml", true),
         ] {
             assert_eq!(secrets().hit_path(path, Some("/w/app")), hit, "{path}");
         }
@@ -308,8 +360,51 @@ mod tests {
             ("find . -name '*.toml'", false),
             ("ls *", false),
             ("echo src/{a,b}/mod.rs", false),
+            ("curl -d @.env x", true),
+            ("curl -F 'file=@config/.env' x", true),
+            ("foo -f.env", true),
+            ("tar -xzfcerts/key.pem", true),
+            ("foo --x=@.env", true),
+            ("scp me@host:.env .", true),
+            ("docker run -v.env:/x y", true),
+            ("curl file:///w/app/.env", true),
+            ("cat .ENV", true),
+            ("cat .E*", true),
+            ("head Key.P?m", true),
+            ("npm i @scope/env", false),
+            ("tar -xzf env.tar", false),
         ] {
             assert_eq!(secrets().hit_command(command, Some("/w/app")), hit, "{command}");
+        }
+    }
+
+    #[test]
+    fn case_counts_for_all_but_secrets() {
+        assert!(!Glob::new("**/*.pem").unwrap().matches("key.PEM"));
+        assert!(!secrets().any("key.PEM") && secrets().hit_path("key.PEM", None));
+        assert!(Globs::new(&["**/Ärger*"]).hit_path("/w/ärger.txt", None));
+        assert_eq!((lower(u16::from(b'K')), lower(0x212a), lower(0x130)), (0x6b, 0x6b, 0x130));
+    }
+
+    #[test]
+    fn the_globs_of_a_search_are_read_one_by_one() {
+        for (globs, folder, hit) in [
+            (".env*", None, true),
+            ("*.ts,.env*", None, true),
+            ("*.ts .en?", None, true),
+            ("*.{ts,pem}", None, true),
+            ("{a,.env}", None, true),
+            ("*.PEM", None, true),
+            ("**/.[eE]nv", None, true),
+            ("prod/*.yml", Some("/w/app/config"), true),
+            ("prod/*.yml", Some("config/"), true),
+            ("*.yml", Some("/w/app/config/prod"), true),
+            ("*.rs", Some("/w/app"), false),
+            ("**/*", None, false),
+            ("!.env* *.ts", None, false),
+            ("", None, false),
+        ] {
+            assert_eq!(secrets().hit_globs(globs, folder, Some("/w/app")), hit, "{globs} in {folder:?}");
         }
     }
 

@@ -195,11 +195,14 @@ fn secrets_of_a_commit_are_not_named() {
     let sandbox = Sandbox::new();
     sandbox.repo(
         &sandbox.cwd,
-        &json!({"commits": [{"files": {".env": "1", "a.ts": "1", "k/id.pem": "1"}, "message": "x"}]}),
+        &json!({"commits": [{"files": {".env": "1", "a.ts": "1", "k/id.pem": "1", "MySecret.txt": "1", "key.PEM": "1"}, "message": "x"}]}),
     );
     start(&sandbox, "startup");
     let text = sandbox.read(notes(&sandbox));
-    assert!(text.contains("- a.ts") && !text.contains(".env") && !text.contains(".pem"));
+    assert!(text.contains("- a.ts"), "{text}");
+    for secret in [".env", ".pem", "Secret", "PEM"] {
+        assert!(!text.contains(secret), "{secret}: {text}");
+    }
 }
 
 #[test]

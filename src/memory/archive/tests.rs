@@ -94,6 +94,61 @@ fn secrets_are_never_archived() {
 }
 
 #[test]
+fn a_secret_is_found_wherever_in_the_input_it_is_named() {
+    let home = Home::new();
+    for (tool, input) in [
+        ("Grep", json!({"pattern": "KEY", "glob": ".env*"})),
+        ("Grep", json!({"pattern": "KEY", "path": "/w", "glob": "*.{ts,pem}"})),
+        ("Grep", json!({"pattern": "KEY", "glob": "*.PEM"})),
+        ("Glob", json!({"pattern": "**/.env*"})),
+        ("mcp__fs__read_many", json!({"paths": ["a", "/x/.env"]})),
+        ("mcp__fs__read_many", json!({"paths": ["a", "mysecret"]})),
+        ("mcp__fs__read", json!({"options": {"files": [{"name": "conf/.env"}]}})),
+        ("mcp__fs__read", json!({"what": [["a"], [".ENV"]]})),
+        ("mcp__fs__read", json!({"files": {"conf/Credentials.json": {"head": 3}}})),
+        ("mcp__fs__read", json!({"path": "/w/my notes/.env"})),
+        ("mcp__fs__read", json!({"path": "C:\\\\app\\.env"})),
+        ("mcp__fs__read", json!({"paths": "a.rs,.env"})),
+        ("mcp__shell__run", json!({"command": ["cat", ".env"]})),
+        ("mcp__shell__run", json!({"cmd": "head -3 conf/.env"})),
+        ("ReadMcpResourceTool", json!({"server": "fs", "uri": "file:///x/.env"})),
+        ("ReadMcpResourceTool", json!({"server": "fs", "uri": "file://localhost/x/%2Eenv"})),
+        ("Read", json!({"file_path": "/w/MySecret.txt"})),
+        ("Bash", json!({"command": "curl -d @.env x"})),
+        ("Bash", json!({"command": "foo -f.env"})),
+        ("Bash", json!({"command": "foo --x=@.env"})),
+        ("Bash", json!({"command": "cat server.KEY"})),
+    ] {
+        home.call(json!({"session_id": "s", "tool_use_id": "x", "tool_name": tool, "cwd": "/w", "tool_input": input,
+            "tool_response": big("SECRET")}));
+        assert!(!home.folder().exists(), "{tool} {input}");
+    }
+    // The lines of a search begin with the file they are from.
+    home.call(json!({"session_id": "s", "tool_use_id": "x", "tool_name": "Grep", "cwd": "/w", "tool_input": {"pattern": "KEY"},
+        "tool_response": {"mode": "content", "filenames": [], "content": format!("a.rs:1:KEY\nconf/.env:3:{}", big("KEY=1"))}}));
+    assert!(!home.folder().exists());
+}
+
+#[test]
+fn talk_of_secrets_is_none() {
+    let home = Home::new();
+    let calls = [
+        ("Grep", json!({"pattern": "secrets.get", "path": "/w/src", "glob": "*.rs"})),
+        ("Grep", json!({"pattern": "KEY", "glob": "!.env* **/*.rs"})),
+        ("Task", json!({"prompt": "credentials.json", "description": "find where the .env file is read"})),
+        ("WebFetch", json!({"url": "https://example.com/secret-santa", "prompt": "who?"})),
+        ("Edit", json!({"file_path": "/w/a.rs", "old_string": "my.secret", "new_string": "x/.env"})),
+        ("mcp__db__query", json!({"sql": "select secret from t", "limit": 3, "name": "secret"})),
+        ("Bash", json!({"command": "npm i @scope/env", "description": "Install"})),
+    ];
+    for (at, (tool, input)) in calls.iter().enumerate() {
+        home.call(json!({"session_id": "s", "tool_use_id": at.to_string(), "tool_name": tool, "cwd": "/w",
+            "tool_input": input, "tool_response": big("fine")}));
+        assert_eq!(home.ids().len(), at + 1, "{tool} {input}");
+    }
+}
+
+#[test]
 fn a_wildcard_stands_for_the_secrets_that_are_there() {
     let home = Home::new();
     let folder = home.env.cwd.join("config");

@@ -141,7 +141,7 @@ fn no_secret_file_is_named_though_a_person_wrote_it_down() {
     sandbox.write(
         &notes(&sandbox),
         "## Current Task\ntype: fix — login\n\n## Key Files\n- src/auth/session.ts\n- .env.production\n\
-         - `deploy/id.pem` (the key)\n- config/*.toml\n",
+         - `deploy/id.pem` (the key)\n- server.KEY\n- Credentials.json\n- config/*.toml\n",
     );
     sandbox.write(&sandbox.cwd.join("deploy/notes.txt"), "one\ntwo\nthree\n");
     sandbox.git(&sandbox.cwd, &["add", "."], &[]);
@@ -151,7 +151,7 @@ fn no_secret_file_is_named_though_a_person_wrote_it_down() {
     let handoff = left(&sandbox);
     assert_eq!(handoff["keyFiles"], "- src/auth/session.ts\n- config/*.toml", "{handoff}");
     let block = start(&sandbox, "compact");
-    for secret in [".env", ".pem", "secret"] {
+    for secret in [".env", ".pem", "secret", ".KEY", "Credentials"] {
         assert!(!handoff.to_string().contains(secret) && !block.to_string().contains(secret), "{secret}: {handoff}");
     }
 }
