@@ -78,6 +78,17 @@ impl<'a> Payload<'a> {
         cwd.map(|text| PathBuf::from(text.as_ref())).filter(|path| path.is_absolute())
     }
 
+    /// The folder the session began in, where the client says it: `workspace.project_dir`, if absolute.
+    pub fn project_dir(&self) -> Option<PathBuf> {
+        let text = self.object.at(&["workspace", "project_dir"])?.str()?;
+        Some(PathBuf::from(text.as_ref())).filter(|path| path.is_absolute())
+    }
+
+    /// Where the session began as far as the payload tells, else where it is now.
+    pub fn start_dir(&self) -> Option<PathBuf> {
+        self.project_dir().or_else(|| self.cwd())
+    }
+
     /// The transcript's path, if absolute.
     pub fn transcript_path(&self) -> Option<PathBuf> {
         let path = self.first_str(&["transcript_path", "transcriptPath"])?;

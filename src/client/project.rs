@@ -61,11 +61,7 @@ pub fn folder(env: &Env, payload: &Payload<'_>, anchor: Option<&Path>) -> Option
     if let Some(folder) = payload.transcript_path().and_then(|path| of_transcript(env, &path)) {
         return Some(folder);
     }
-    let project_dir = || {
-        let text = payload.object().at(&["workspace", "project_dir"])?.str()?;
-        Some(PathBuf::from(text.as_ref())).filter(|path| path.is_absolute())
-    };
-    let start = anchor.map(Path::to_path_buf).or_else(project_dir).or_else(|| payload.cwd());
+    let start = anchor.map(Path::to_path_buf).or_else(|| payload.start_dir());
     let start = start.unwrap_or_else(|| env.cwd.clone());
     existing(env, &start).or_else(|| named(env, encode(&start)))
 }

@@ -63,7 +63,10 @@ fn expand(terminal: &mut Terminal<'_>, id: &str, args: &SessionArgs) -> Result<(
     }
     let (env, store) = (terminal.env, Store::new(terminal.env));
     // Without a session there are still the archives.
-    let session = session::choose(env, args).ok();
+    let (session, refused) = match session::choose(env, args) {
+        Ok(session) => (Some(session), None),
+        Err(error) => (None, Some(error).filter(|_| args.session.is_some())),
+    };
     let own = session.as_ref().map(|session| session.sid.clone());
     let sids = own.iter().cloned().chain(archive::sessions(env).into_iter().filter(|sid| Some(sid) != own.as_ref()));
     if let Some(record) = sids.into_iter().find_map(|sid| archive::read(env, &store, &sid, id)) {
@@ -82,7 +85,10 @@ fn expand(terminal: &mut Terminal<'_>, id: &str, args: &SessionArgs) -> Result<(
         };
         return print(terminal, &record);
     }
-    bail!("{}", unknown(&store, env, id, session.as_ref()))
+    match refused {
+        Some(error) => Err(error),
+        None => bail!("{}", unknown(&store, env, id, session.as_ref())),
+    }
 }
 
 /// Why an id leads nowhere, and which ids might have been meant.
@@ -165,6 +171,7 @@ pub fn list(terminal: &mut Terminal<'_>, args: &ListArgs) -> Result<()> {
     let (env, store) = (terminal.env, Store::new(terminal.env));
     let (sid, what) = match session::choose(env, &args.session) {
         Ok(session) => (session.sid.clone(), session.describe()),
+        Err(error) if args.session.session.is_some() => return Err(error),
         // The archive outlives the project folder, and works without one.
         Err(error) => match archive::sessions(env).into_iter().next() {
             Some(sid) => (sid.clone(), format!("session {sid} (the latest with an archive)")),

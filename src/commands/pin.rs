@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use super::session::{self, ChosenBy, Session, SessionArgs};
+use super::session::{self, Session, SessionArgs};
 use super::{Terminal, Usage};
 use crate::config::Config;
 use crate::env;
@@ -54,10 +54,12 @@ pub struct Args {
 /// Runs the command.
 pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     let texts = if args.list || args.clear || !args.remove.is_empty() { None } else { Some(texts(terminal, args)?) };
+    if terminal.env.claude_dir.is_none() {
+        bail!("no folder for pins: set HOME or CLAUDE_CONFIG_DIR");
+    }
     let session = session::choose(terminal.env, &args.session)?;
     let store = Store::new(terminal.env);
-    let path = store.path(StateFile::Pins(&session.sid));
-    let path = path.context("no folder for pins: set HOME or CLAUDE_CONFIG_DIR")?;
+    let path = store.path(StateFile::Pins(&session.sid)).context("no folder for pins")?;
     let pins = Pins { session, store, path: &path };
     match texts {
         Some(texts) => pins.add(terminal, args, &texts),
@@ -117,10 +119,6 @@ impl Pins<'_> {
         };
         let all = pins::read(&self.store, &self.session.sid)?;
         let number = |text: &str| all.iter().position(|pin| pins::is_same(&pin.text, text)).map_or(0, |at| at + 1);
-        if self.session.transcript.is_none() && self.session.by == ChosenBy::Argument {
-            let id = text::sanitize(&self.session.id).into_owned();
-            writeln!(terminal.err, "si: no transcript of session {id} was found; check the id")?;
-        }
         let out = &mut *terminal.out;
         let round = round.map_or(String::new(), |round| format!(", round {round}"));
         match added.new.len() {

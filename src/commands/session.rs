@@ -1,6 +1,7 @@
 //! Which session a terminal command speaks about: the one that is named, else the one it runs in, else the newest of
 //! the current folder's project.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -8,10 +9,10 @@ use anyhow::{Result, bail};
 
 use crate::client::{payload, project};
 use crate::env::Env;
-use crate::store::Sid;
+use crate::store::{Sid, Store};
 
-/// The shortest start of an id that stands for the whole: what the status line shows.
-const SHORTEST_START: usize = 8;
+/// How many sessions are named where a start fits several.
+const NAMED: usize = 5;
 
 /// Names a session on the command line.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -82,21 +83,37 @@ fn with_id(env: &Env, id: &str, by: ChosenBy) -> Session {
     Session { id: id.to_string(), sid, transcript, by }
 }
 
+/// The session with this id, else the one whose id starts so, in any case. Only what left a trace is a session: what is
+/// written for another would never come back.
 fn by_argument(env: &Env, named: &str) -> Result<Session> {
-    let exact = with_id(env, named, ChosenBy::Argument);
-    if exact.transcript.is_some() || named.len() < SHORTEST_START {
-        return Ok(exact);
+    let known = known(env);
+    let same = |id: &&String| id.eq_ignore_ascii_case(named);
+    if known.iter().any(|id| id == named || id == Sid::new(named).as_str()) {
+        return Ok(with_id(env, named, ChosenBy::Argument));
     }
-    let mut ids: Vec<String> = all_transcripts(env)
-        .filter_map(|path| id_of(&path).filter(|id| id.starts_with(named)).map(ToString::to_string))
-        .collect();
-    ids.sort();
-    ids.dedup();
-    match ids.as_slice() {
-        [] => Ok(exact), // its transcript may be gone while its other files are there
+    let starts = |id: &&String| id.get(..named.len()).is_some_and(|start| start.eq_ignore_ascii_case(named));
+    let whole: Vec<&String> = known.iter().filter(same).collect();
+    let fitting = if whole.is_empty() { known.iter().filter(starts).collect() } else { whole };
+    match fitting.as_slice() {
+        [] => bail!("no session has the id {named}, or one that starts so; si status names the one of this folder"),
         [id] => Ok(with_id(env, id, ChosenBy::Argument)),
-        many => bail!("{named} is the start of {} sessions: {}", many.len(), many.join(", ")),
+        many => {
+            let shown: Vec<&str> = many.iter().take(NAMED).map(|id| id.as_str()).collect();
+            let more = if many.len() > NAMED { ", …" } else { "" };
+            bail!("{named} is the start of {} sessions: {}{more}", many.len(), shown.join(", "))
+        }
     }
+}
+
+/// The ids of all sessions that left a trace: a transcript, files of ours, or the variable of the one this runs in.
+fn known(env: &Env) -> BTreeSet<String> {
+    let transcripts: Vec<PathBuf> = all_transcripts(env).collect();
+    let mut ids: BTreeSet<String> = transcripts.iter().filter_map(|path| id_of(path).map(str::to_string)).collect();
+    // Files of ours carry a long or odd id in another form.
+    let forms: BTreeSet<String> = ids.iter().map(|id| Sid::new(id).to_string()).collect();
+    ids.extend(Store::new(env).session_ids().into_iter().filter(|sid| !forms.contains(sid)));
+    ids.extend(payload::env_session_id(env).map(str::to_string));
+    ids
 }
 
 /// The transcript of a session, in this folder's project first, else in any.
@@ -146,7 +163,7 @@ fn modified(path: &Path) -> Option<SystemTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::file;
+    use crate::store::{StateFile, file};
     use std::time::Duration;
 
     fn env_with(transcripts: &[(&str, &str, u64)]) -> (tempfile::TempDir, Env) {
@@ -190,16 +207,48 @@ mod tests {
     #[test]
     fn the_start_of_an_id_is_enough_while_it_is_the_start_of_one() {
         let (_dir, env) = env_with(&[(".", "1b672dad-1111", 5), (".", "1b672dad-2222", 5), ("/p", "77777777-3", 5)]);
-        assert_eq!(choose(&env, &named("77777777")).unwrap().id, "77777777-3");
+        for start in ["77777777", "7", "77777777-3"] {
+            assert_eq!(choose(&env, &named(start)).unwrap().id, "77777777-3");
+        }
+        let upper = choose(&env, &named("1B672DAD-1")).unwrap();
+        assert_eq!((upper.id.as_str(), upper.transcript.is_some()), ("1b672dad-1111", true));
         let error = choose(&env, &named("1b672dad")).unwrap_err().to_string();
         assert_eq!(error, "1b672dad is the start of 2 sessions: 1b672dad-1111, 1b672dad-2222");
-        assert_eq!(choose(&env, &named("unknown-one")).unwrap().id, "unknown-one");
+    }
+
+    #[test]
+    fn the_whole_id_of_one_session_may_be_the_start_of_another() {
+        let (_dir, env) = env_with(&[(".", "work", 5), (".", "work-2", 5)]);
+        assert_eq!(choose(&env, &named("work")).unwrap().id, "work");
+        assert_eq!(choose(&env, &named("WORK")).unwrap().id, "work");
+    }
+
+    #[test]
+    fn a_session_is_known_by_any_trace_and_by_its_variable() {
+        let (_dir, env) = env_with(&[("/p", "s", 5)]);
+        for id in ["unknown-one", "unk", "é", "agent-1"] {
+            assert!(choose(&env, &named(id)).unwrap_err().to_string().contains("no session has the id"), "{id}");
+        }
+        let env = env.with_var("CLAUDE_CODE_SESSION_ID", "fresh-1");
+        assert_eq!(choose(&env, &named("fresh")).unwrap().id, "fresh-1");
+        let store = Store::new(&env);
+        let (counted, pinned, archived) = (Sid::new("counted-1"), Sid::new("pinned-1"), Sid::new("archived-1"));
+        store.write(StateFile::ToolCount(&counted), b"1").unwrap();
+        store.write(StateFile::Pins(&pinned), b"x").unwrap();
+        store.write(StateFile::ArchiveIndex(&archived), b"").unwrap();
+        store.write(StateFile::Prefix("0123456789abcdef"), b"{}").unwrap();
+        for id in ["counted", "pinned", "archived"] {
+            assert_eq!(choose(&env, &named(id)).unwrap().id, format!("{id}-1"));
+        }
+        assert!(choose(&env, &named("0123")).is_err());
     }
 
     #[test]
     fn a_hostile_id_reaches_no_other_file() {
         let (_dir, env) = env_with(&[("/p", "s", 5)]);
-        let session = choose(&env, &named("../-p/s")).unwrap();
+        assert!(choose(&env, &named("../-p/s")).is_err());
+        let env = env.with_var("CLAUDE_CODE_SESSION_ID", "../-p/s");
+        let session = choose(&env, &SessionArgs::default()).unwrap();
         assert_eq!((session.sid.as_str(), session.transcript), ("-ps", None));
     }
 

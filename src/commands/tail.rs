@@ -38,8 +38,17 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
         writeln!(terminal.out, "The log is empty.")?;
         return Ok(());
     };
-    let session = if args.all { None } else { session::choose(terminal.env, &args.session).ok() };
-    let mark = session.as_ref().map(|session| Log::mark(Some(&session.id)));
+    let session = if args.all { None } else { Some(session::choose(terminal.env, &args.session)) };
+    // The log may outlive every other trace of a session that is named in full.
+    let (id, of, refused) = match session {
+        Some(Ok(session)) => (Some(session.id.clone()), session.describe(), None),
+        Some(Err(error)) if args.session.session.is_some() => {
+            let id = args.session.session.clone().unwrap_or_default();
+            (Some(id.clone()), format!("session {}", text::sanitize(&id)), Some(error))
+        }
+        _ => (None, "all sessions".into(), None),
+    };
+    let mark = id.map(|id| Log::mark(Some(&id)));
     let opened = file::open_private(&path).with_context(|| format!("open {}", path.display()))?;
     let opened = opened.with_context(|| format!("{} is not a file of this user", path.display()))?;
     let mut last: VecDeque<String> = VecDeque::with_capacity(args.lines.min(10_000));
@@ -57,7 +66,9 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
             last.push_back(line);
         }
     }
-    let of = session.map_or_else(|| "all sessions".into(), |session| session.describe());
+    if let Some(error) = refused.filter(|_| last.is_empty()) {
+        return Err(error);
+    }
     terminal.remark(format!("{}, {of}", path.display()))?;
     if last.is_empty() {
         terminal.remark("no such lines; --all shows those of every session")?;

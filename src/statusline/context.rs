@@ -189,7 +189,7 @@ impl<'a> Context<'a> {
     pub fn anchor(&self) -> Option<&PathBuf> {
         let find = || match shape::anchor(self.store, &self.sid) {
             Some(anchor) => (Some(PathBuf::from(anchor.cwd)), "session anchor"),
-            None => (self.dir(), "stdin"),
+            None => (self.payload.start_dir(), "stdin"),
         };
         self.find(&self.sources.anchor, find).as_ref()
     }

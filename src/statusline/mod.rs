@@ -77,7 +77,7 @@ fn project_dir(env: &Env, config: &Config, payload: &Payload<'_>) -> Option<std:
         return None;
     }
     let anchor = shape::anchor(Store::new(env), &payload.sid(env));
-    anchor.map(|anchor| anchor.cwd.into()).or_else(|| payload.cwd())
+    anchor.map(|anchor| anchor.cwd.into()).or_else(|| payload.start_dir())
 }
 
 /// Our own rows; empty when they are turned off or show nothing.

@@ -1,12 +1,13 @@
 //! Which files on disk are ours: for removing them all, and for sweeping up what killed processes left of their writes.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Map, Value};
 
-use super::{StateFile, Store, file};
+use super::{Sid, StateFile, Store, file};
 
 /// How the names of all files of ours in the temp folder begin.
 const TEMP_NAMES: [&str; 16] = [
@@ -25,6 +26,21 @@ const TEMP_NAMES: [&str; 16] = [
     "claude-health-",
     "claude-usage-cache-",
     "claude-usage-lock-",
+    "claude-context-window-",
+];
+
+/// How the names of those of one session begin; the session's id follows, up to the first dot.
+const SESSION_NAMES: [&str; 11] = [
+    "claude-token-budget-",
+    "claude-tool-count-",
+    "claude-tool-seen-",
+    "claude-tool-archive-",
+    "claude-compact-state-",
+    "claude-compact-snapshot-",
+    "claude-task-change-",
+    "claude-ctx-shape-",
+    "claude-cost-sincecompact-",
+    "claude-cost-",
     "claude-context-window-",
 ];
 
@@ -69,6 +85,26 @@ impl Store<'_> {
             each_own(&place.folder, wanted, |path, _| found.push(path));
         }
         found
+    }
+
+    /// The ids of the sessions that left files of ours, as file names carry them.
+    pub fn session_ids(&self) -> BTreeSet<String> {
+        let mut ids = BTreeSet::new();
+        let mut add = |rest: Option<&str>| {
+            let id = rest.and_then(|rest| rest.split('.').next()).filter(|id| Sid::new(id).as_str() == *id);
+            ids.extend(id.map(str::to_string));
+        };
+        let of_temp = |name: &str| SESSION_NAMES.iter().find_map(|start| name.strip_prefix(start).map(str::to_string));
+        let counts = |name: &str| file::temp_of(name).is_none() && !name.ends_with(".lock");
+        each_own(
+            &self.env.tmp,
+            |name| counts(name) && of_temp(name).is_some(),
+            |_, name| add(of_temp(name).as_deref()),
+        );
+        if let Some(folder) = self.env.in_claude("smartcompact") {
+            each_own(&folder, |name| counts(name) && name.ends_with(".md"), |_, name| add(Some(name)));
+        }
+        ids
     }
 
     /// Removes what killed processes left of their writes, at most once a day; returns how many files. `project` is the

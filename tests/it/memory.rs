@@ -106,11 +106,44 @@ fn what_cannot_be_read_is_not_taken_for_no_pins() {
 }
 
 #[test]
-fn a_session_that_was_mistyped_is_pointed_out() {
+fn a_session_that_was_mistyped_gets_no_file() {
     let sandbox = Sandbox::new();
-    let output = sandbox.si(["pin", "x", "--session", "s1"]).run();
-    assert_eq!((output.code, output.stderr.as_str()), (0, "si: no transcript of session s1 was found; check the id\n"));
+    write_rows(&sandbox, SID, &[user("x")]);
+    write_rows(&sandbox, OTHER, &[user("y")]);
+    for (name, says) in [("s1", "no session has the id s1"), ("5e55", "5e55 is the start of 2 sessions")] {
+        for args in [
+            &["pin", "x"][..],
+            &["pin", "--list"],
+            &["pin", "--clear"],
+            &["recover", "x"],
+            &["expand", "a"],
+            &["expand", "--list"],
+            &["status"],
+        ] {
+            let output = sandbox.si(args.iter().copied().chain(["--session", name])).run();
+            assert_eq!(output.code, 1, "{args:?}: {output}");
+            assert!(output.stderr.contains(says) && output.stderr.lines().count() == 1, "{args:?}: {output}");
+        }
+    }
+    assert!(!sandbox.home.join(".claude/smartcompact").exists());
     assert_eq!(si(&sandbox, &["pin", "x"]).stderr, "");
+}
+
+#[test]
+fn the_start_of_an_id_in_any_case_is_the_session_itself() {
+    let sandbox = Sandbox::new();
+    write_rows(&sandbox, SID, &[user("otter")]);
+    write_rows(&sandbox, OTHER, &[user("y")]);
+    let start = &SID[..8].to_uppercase();
+    let pinned = sandbox.si(["pin", "keep this", "--session", start]).run();
+    assert_eq!((pinned.code, pinned.stderr.as_str()), (0, ""), "{pinned}");
+    assert!(context(&sandbox, "pin-inject", SID, "compact").contains("\nkeep this\n"));
+    let found = sandbox.si(["recover", "otter", "--session", start]).run();
+    assert!(found.stdout.contains(SID), "{found}");
+    // The one this runs in needs no trace.
+    let fresh = sandbox.si(["pin", "z", "--session", "fre"]).var("CLAUDE_CODE_SESSION_ID", "fresh-1").run();
+    assert_eq!(fresh.code, 0, "{fresh}");
+    assert!(sandbox.home.join(".claude/smartcompact/fresh-1.md").is_file());
 }
 
 #[test]

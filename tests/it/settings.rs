@@ -453,10 +453,9 @@ fn migrating_takes_over_what_can_be_used_alone() {
 #[test]
 fn a_temp_folder_that_cannot_be_written_is_named_with_what_to_do() {
     let sandbox = Sandbox::new();
-    for command in
-        [&["install"][..], &["uninstall"], &["set", "compact.threshold", "5", "--yes"], &["pin", "--session", "s", "x"]]
-    {
-        let output = sandbox.si(command.iter().copied()).var("TMPDIR", "/proc/no-such-folder").run();
+    for command in [&["install"][..], &["uninstall"], &["set", "compact.threshold", "5", "--yes"], &["pin", "x"]] {
+        let run = sandbox.si(command.iter().copied()).var("CLAUDE_CODE_SESSION_ID", "s");
+        let output = run.var("TMPDIR", "/proc/no-such-folder").run();
         assert_eq!(output.code, 1, "{command:?}: {output}");
         let advice = "/proc/no-such-folder cannot be written: point TMPDIR at a folder of yours";
         assert!(output.stderr.contains(advice) && !output.stderr.contains("try again"), "{command:?}: {output}");

@@ -62,6 +62,11 @@ fn a_project_block_changes_the_layout_of_its_project_alone() {
     config(&sandbox, json!({"fields": ["model"], "perProject": {project: {"fields": ["sessionId"]}}}));
     assert_eq!(shows(&sandbox, "", json!({})), "sid:5e55a0b1");
     assert_eq!(shows(&sandbox, "", json!({"cwd": "/elsewhere"})), "Opus 4.8");
+    // A working folder that drifted, before the session's start is on record.
+    let drifted = json!({"cwd": "/elsewhere", "workspace": {"current_dir": "/elsewhere", "project_dir": project}});
+    assert_eq!(shows(&sandbox, "", drifted), "sid:5e55a0b1");
+    let other = json!({"cwd": project, "workspace": {"current_dir": project, "project_dir": "/elsewhere"}});
+    assert_eq!(shows(&sandbox, "", other), "Opus 4.8");
 }
 
 #[test]
