@@ -152,12 +152,18 @@ fn is_our_line(line: &str) -> bool {
         || line.starts_with("- ")
 }
 
-/// Splits a file into its sections. Of two with the same heading the later one counts.
+/// Whether the text of a heading is this name, in any case.
+pub fn is_named(heading: &str, name: &str) -> bool {
+    heading.eq_ignore_ascii_case(name)
+}
+
+/// Splits a file into its sections; `Current Task` and `Key Files` are called so however they are spelt. Of two with the same heading the later one counts.
 pub fn parse(content: &str) -> Sections {
     let mut sections: Vec<(String, Vec<&str>)> = Vec::new();
     let mut at = None;
     for line in content.lines() {
         if let Some(heading) = heading(line) {
+            let heading = [CURRENT_TASK, KEY_FILES].into_iter().find(|name| is_named(heading, name)).unwrap_or(heading);
             let index = sections.iter().position(|(name, _)| name == heading).unwrap_or(sections.len());
             if index == sections.len() {
                 sections.push((heading.to_string(), Vec::new()));
@@ -173,9 +179,9 @@ pub fn parse(content: &str) -> Sections {
     Sections(sections.into_iter().map(|(name, lines)| (name, lines.join("\n").trim().to_string())).collect())
 }
 
-/// The text of a `## heading` line.
+/// The text of a `## heading` line. Some editors begin a file with a byte order mark.
 pub fn heading(line: &str) -> Option<&str> {
-    let rest = line.strip_prefix("##")?;
+    let rest = line.strip_prefix('\u{feff}').unwrap_or(line).strip_prefix("##")?;
     let text = rest.trim();
     (rest.starts_with([' ', '\t']) && !text.is_empty()).then_some(text)
 }
@@ -189,7 +195,11 @@ pub fn replace_section(content: &str, wanted: &str, body: &str) -> String {
     for line in content.split_inclusive('\n') {
         let next = at + line.len();
         match start {
-            None if heading(line.trim_end()) == Some(wanted) && line.ends_with('\n') => start = Some(next),
+            None if heading(line.trim_end()).is_some_and(|heading| is_named(heading, wanted))
+                && line.ends_with('\n') =>
+            {
+                start = Some(next)
+            }
             // Blank lines under the heading stay where they are.
             Some(from) if from == at && line.trim().is_empty() && line.ends_with('\n') => start = Some(next),
             Some(_) if heading(line.trim_end()).is_some() => {
@@ -390,6 +400,19 @@ mod tests {
     #[test]
     fn replacing_takes_text_as_it_is_and_stops_at_the_next_section() {
         assert_eq!(replace_section("## A\n## B\nb\n", "A", "$& $1 $$"), "## A\n$& $1 $$\n\n## B\nb\n");
+    }
+
+    #[test]
+    fn a_byte_order_mark_and_the_case_of_a_heading_do_not_matter() {
+        for text in
+            ["\u{feff}## Current Task\nmine\n", "## current task\nmine\n", "\u{feff}## CURRENT TASK\r\nmine\r\n"]
+        {
+            let context = interpret(text, None);
+            assert_eq!((context.current_task.as_str(), context.sections.get(CURRENT_TASK)), ("mine", Some("mine")));
+            let replaced = replace_section(text, CURRENT_TASK, "new");
+            assert_eq!(replaced, format!("{}new\n", text.split_inclusive('\n').next().unwrap()));
+        }
+        assert_eq!(interpret("## key files\n- a.rs\n", None).key_files, "- a.rs");
     }
 
     #[test]

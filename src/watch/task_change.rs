@@ -133,7 +133,9 @@ pub fn task_text(content: &str) -> String {
 fn section<'a>(content: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
     let mut lines = content.lines();
     let rest = lines.by_ref().find_map(|line| {
-        let rest = session_context::heading(line)?.strip_prefix(name)?;
+        let heading = session_context::heading(line)?;
+        let start = heading.get(..name.len()).filter(|start| session_context::is_named(start, name))?;
+        let rest = &heading[start.len()..];
         (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim())
     });
     let body = lines.take_while(|line| session_context::heading(line).is_none());
@@ -427,6 +429,12 @@ mod tests {
     fn key_files_end_at_the_next_section() {
         assert!(key_files("## Key Files\n\n## Other\n- no/pe.ts\n").is_empty());
         assert_eq!(key_files("## Key Files\n- Cargo.toml — the manifest\n- none yet\n"), ["Cargo.toml"]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_and_the_case_of_a_heading_do_not_matter() {
+        assert_eq!(task_text("\u{feff}## current task\nfix the parser\n"), "fix the parser");
+        assert_eq!(key_files("## KEY FILES\n- src/a.rs\n"), ["src/a.rs"]);
     }
 
     #[test]
