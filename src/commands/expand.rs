@@ -68,12 +68,17 @@ fn expand(terminal: &mut Terminal<'_>, id: &str, args: &SessionArgs) -> Result<(
         Err(error) => (None, Some(error).filter(|_| args.session.is_some())),
     };
     let own = session.as_ref().map(|session| session.sid.clone());
-    let sids = own.iter().cloned().chain(archive::sessions(env).into_iter().filter(|sid| Some(sid) != own.as_ref()));
-    if let Some(record) = sids.into_iter().find_map(|sid| archive::read(env, &store, &sid, id)) {
+    let others = archive::sessions(env).into_iter().filter(|sid| Some(sid) != own.as_ref());
+    let sids: Vec<Sid> = own.iter().cloned().chain(others).collect();
+    if let Some(record) = sids.iter().find_map(|sid| archive::read(env, &store, sid, id)) {
         return print(terminal, &record);
     }
-    let transcript = session.as_ref().and_then(|session| session.transcript.as_deref());
-    if let Some(replay) = transcript.and_then(|path| replay::tool_result(path, id)) {
+    let listed = sids.iter().find_map(|sid| Some((sid, entry(&store, sid, id)?)));
+    // What is listed in another session was said in that one.
+    let other = listed.as_ref().filter(|(sid, _)| Some(*sid) != own.as_ref());
+    let other = other.and_then(|(sid, _)| session::find_transcript(env, sid.as_str()));
+    let own = session.as_ref().and_then(|session| session.transcript.clone());
+    if let Some(replay) = own.into_iter().chain(other).find_map(|path| replay::tool_result(&path, id)) {
         let record = Archived {
             id: id.into(),
             tool: replay.tool,
@@ -86,26 +91,35 @@ fn expand(terminal: &mut Terminal<'_>, id: &str, args: &SessionArgs) -> Result<(
         return print(terminal, &record);
     }
     match refused {
-        Some(error) => Err(error),
-        None => bail!("{}", unknown(&store, env, id, session.as_ref())),
+        Some(error) if listed.is_none() => Err(error),
+        _ => bail!("{}", unknown(&store, env, id, session.as_ref(), listed.map(|(_, entry)| entry).as_ref())),
     }
 }
 
-/// Why an id leads nowhere, and which ids might have been meant.
-fn unknown(store: &Store<'_>, env: &crate::Env, id: &str, session: Option<&Session>) -> String {
+/// What a session's listing says of an id, raw or cleaned.
+fn entry(store: &Store<'_>, sid: &Sid, id: &str) -> Option<Entry> {
+    let is_it = |entry: &Entry| entry.row.id == id || entry.row.raw_id.as_deref() == Some(id);
+    archive::list(store, sid).into_iter().find(is_it)
+}
+
+/// Why an id leads nowhere, and which ids might have been meant; `listed` is what a listing says of it.
+fn unknown(store: &Store<'_>, env: &crate::Env, id: &str, session: Option<&Session>, listed: Option<&Entry>) -> String {
     let shown = text::cut(&text::sanitize(id), 80).into_owned();
-    let own = session.map(|session| session.sid.clone());
-    let evicted = own.as_ref().is_some_and(|sid| archive::list(store, sid).iter().any(|entry| entry.row.id == id));
     let place = match session {
         Some(Session { transcript: Some(_), id, .. }) => {
             format!("in any archive, nor in the transcript of session {}", text::sanitize(id))
         }
         _ => "in any archive".into(),
     };
-    let mut sentence = match evicted {
-        true => format!("the result of {shown} is listed, but its file is gone, and it is not found {place}"),
-        false => format!("no result of {shown} is found {place}"),
-    };
+    match listed {
+        Some(Entry { missing: true, .. }) => {
+            return format!("the result of {shown} is listed, but its file is gone, and it is not found {place}");
+        }
+        Some(_) => return format!("the record of {shown} is damaged, and its result is not found whole {place}"),
+        None => {}
+    }
+    let own = session.map(|session| session.sid.clone());
+    let mut sentence = format!("no result of {shown} is found {place}");
     let similar = similar(store, env, id, own.as_ref());
     sentence.push_str(&match similar.as_slice() {
         [] => "; si expand --list shows what there is".to_string(),

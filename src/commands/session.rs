@@ -117,7 +117,7 @@ fn known(env: &Env) -> BTreeSet<String> {
 }
 
 /// The transcript of a session, in this folder's project first, else in any.
-fn find_transcript(env: &Env, id: &str) -> Option<PathBuf> {
+pub fn find_transcript(env: &Env, id: &str) -> Option<PathBuf> {
     let name = format!("{id}.jsonl");
     let here = project_folders(env).map(|folder| folder.join(&name)).find(|path| path.is_file());
     here.or_else(|| all_transcripts(env).find(|path| path.file_name().is_some_and(|file| *file == *name)))

@@ -162,3 +162,24 @@ fn a_twenty_megabyte_result_is_archived_in_good_time() {
     let output = si(&sandbox, &["expand", "toolu_1"]);
     assert_eq!(output.stdout.split_once("\n\n").unwrap().1, text);
 }
+
+#[test]
+fn a_damaged_record_is_said_to_be_damaged_and_read_from_the_transcript() {
+    let sandbox = Sandbox::new();
+    archive(&sandbox, "toolu_1", json!(big("one")));
+    sandbox.write(&sandbox.tmp.join(format!("claude-tool-archive-{SID}/toolu_1.json")), "{\"id\":");
+    let run = |sid: &str| sandbox.si(["expand", "toolu_1"]).var("CLAUDE_CODE_SESSION_ID", sid).run();
+    for sid in [SID, "another"] {
+        let output = run(sid);
+        assert_eq!(output.code, 1, "{output}");
+        assert!(output.stderr.contains("the record of toolu_1 is damaged"), "{output}");
+        assert!(!output.stderr.contains("did you mean"), "{output}");
+    }
+    let row = json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "from there"}]}});
+    let project = si::client::project::encode(&sandbox.cwd);
+    sandbox.write(&sandbox.home.join(format!(".claude/projects/{project}/{SID}.jsonl")), row.to_string());
+    for sid in [SID, "another"] {
+        let output = run(sid);
+        assert!(output.stdout.ends_with("\n\nfrom there"), "{sid}: {output}");
+    }
+}
