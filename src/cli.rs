@@ -1,5 +1,7 @@
 //! The command line: names and help only. Each command's arguments live with the command.
 
+use std::ffi::OsString;
+
 use clap::{Parser, Subcommand};
 
 use crate::commands;
@@ -67,6 +69,17 @@ pub enum Command {
     /// Renew a stored answer (started by si itself, detached)
     #[command(hide = true)]
     Refresh(commands::refresh::Args),
+}
+
+impl Cli {
+    /// Reads a command line, the program's name first. `help` and `help COMMAND` ask for what `--help` gives.
+    pub fn read(mut args: Vec<OsString>) -> Result<Cli, clap::Error> {
+        if args.get(1).is_some_and(|word| word == "help") {
+            args.remove(1);
+            args.push("--help".into());
+        }
+        Cli::try_parse_from(args)
+    }
 }
 
 /// The end of the long help: how to turn each part off.

@@ -14,7 +14,6 @@ use std::io::{ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use clap::Parser;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
 
@@ -102,7 +101,7 @@ fn terminal_lane(args: &[OsString], env: &Env) -> u8 {
         let version = concat!("si ", env!("CARGO_PKG_VERSION"), "\n");
         return if write_stdout(version.as_bytes()).is_ok() { OK } else { FAILED };
     }
-    let cli = match cli::Cli::try_parse_from(args) {
+    let cli = match cli::Cli::read(args.to_vec()) {
         Ok(cli) => cli,
         Err(error) => {
             let text = error.render();

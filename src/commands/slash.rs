@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::io::{ErrorKind, Read};
 
 use anyhow::Result;
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 
 use super::Terminal;
 use crate::cli::Cli;
@@ -38,7 +38,7 @@ pub fn run(terminal: &mut Terminal<'_>, _args: &Args) -> Result<()> {
 }
 
 fn answer(terminal: &mut Terminal<'_>, words: Vec<String>) -> Result<()> {
-    match Cli::try_parse_from(std::iter::once("si".to_string()).chain(words)) {
+    match Cli::read(std::iter::once("si".into()).chain(words.into_iter().map(Into::into)).collect()) {
         Ok(cli) => match super::run(terminal, cli.command) {
             Err(error) if is_broken_pipe(&error) => Err(error),
             Err(error) => Ok(terminal.remark(format!("si: {error:#}"))?),

@@ -180,8 +180,17 @@ fn spent(terminal: &mut Terminal<'_>, config: &Config, session: &Session) -> Res
     let Some(totals) = totals else { return row(terminal, "cost", "not known") };
     let (cost, saved) = (totals.session.cost(prices), totals.session.saved(prices));
     row(terminal, "cost", &format!("{}, cache hits saved {}", text::money(cost), text::money(saved)))?;
-    let last = totals.compacted_ms.map(|at| format!(", the last {} ago", text::ago(env.now_ms - at)));
-    row(terminal, "compactions", &format!("{}{}", totals.compactions, last.unwrap_or_default()))
+    let last = totals.compacted_ms.map(|at| match text::ago(env.now_ms - at) {
+        now if now == "now" => "just now".to_string(),
+        ago => ago,
+    });
+    let text = match (totals.compactions, last) {
+        // The transcript gets its row when the summary is there.
+        (0, Some(last)) => format!("the first began {last}, and is not in the transcript yet"),
+        (n, Some(last)) => format!("{n}, the last {last}"),
+        (n, None) => n.to_string(),
+    };
+    row(terminal, "compactions", &text)
 }
 
 /// The context window of a session as its hooks know it.
@@ -211,7 +220,11 @@ fn limits(terminal: &mut Terminal<'_>, config: &Config, anchor: &Path, sid: &Sid
             format!("learned from {} compactions {whose}, starting at {base}{window}{cost}", adaptive.samples)
         }
         None if !config.learn.enabled => format!("{base}{window}; learning is turned off (learn.enabled)"),
-        None => format!("{base}{window}; {} compactions so far, too few to learn from", history::read(store).len()),
+        None => {
+            let n = history::read(store).len();
+            let s = if n == 1 { "" } else { "s" };
+            format!("{base}{window}; {n} compaction{s} in the history, too few to learn from")
+        }
     };
     row(terminal, "from", &source)
 }

@@ -206,3 +206,16 @@ fn without_a_home_every_report_still_answers() {
     let output = sandbox.si(["set", "compact.threshold", "5", "--yes"]).var("HOME", "relative").run();
     assert_eq!((output.code, output.stderr.as_str()), (1, "si: there is no configuration folder: HOME is not set\n"));
 }
+
+#[test]
+fn compactions_are_counted_without_contradiction() {
+    let sandbox = Sandbox::new();
+    let id = "5e55a0b1-0000-4000-8000-000000000001";
+    transcript(&sandbox, id);
+    let entry = json!({"t": sandbox.now_ms - 300_000, "sid": id, "cwd": sandbox.cwd, "tokens": 250_000});
+    sandbox.write(&sandbox.home.join(".claude/logs/compact-history.jsonl"), format!("{entry}\n"));
+    let output = si(&sandbox, &["status"]);
+    let says = |piece: &str| assert!(output.stdout.contains(piece), "{piece}: {output}");
+    says("compactions       the first began 5m ago, and is not in the transcript yet\n");
+    says("1 compaction in the history, too few");
+}
