@@ -11,7 +11,7 @@ use similar::TextDiff;
 use super::Terminal;
 use crate::client::json_edit::Document;
 use crate::config::edit::Target;
-use crate::config::{Config, Effect, docs, fault, tree};
+use crate::config::{Config, Effect, Key, docs, fault, tree};
 use crate::store::{StateFile, Store, file};
 
 /// A file larger than this is nobody's configuration.
@@ -125,22 +125,40 @@ pub fn conclude(terminal: &mut Terminal<'_>, outcome: Outcome, targets: &[Target
     remarks(terminal, targets)
 }
 
+/// The limits of later zones that are raised to that of `key`, which is `limit` now.
+fn raised(document: &Document, config: &Config, key: &Key, limit: u64) -> Vec<&'static str> {
+    const ZONES: [&str; 3] = ["statusline.zones.yellow", "statusline.zones.orange", "statusline.zones.red"];
+    let at = ZONES.iter().position(|name| *name == key.path).unwrap_or(ZONES.len());
+    let is_raised = |key: &&Key| {
+        let steps: Vec<&str> = key.path.split('.').collect();
+        let own = document.value(&steps).or_else(|| key.default_value()).and_then(|own| own.as_f64());
+        (key.value)(config).and_then(|value| value.as_u64()) == Some(limit) && own.is_some_and(|own| own < limit as f64)
+    };
+    ZONES.into_iter().skip(at + 1).filter_map(crate::config::key).filter(is_raised).map(|key| key.path).collect()
+}
+
 /// Says where what was written is not what holds.
 fn remarks(terminal: &mut Terminal<'_>, targets: &[Target]) -> Result<()> {
-    let config = Config::load(terminal.env);
+    let dir = terminal.folder();
+    let config = Config::load_in(terminal.env, &dir);
     let text = Store::new(terminal.env).read(StateFile::Config).unwrap_or_default();
     let Ok(document) = Document::parse(&text) else { return Ok(()) };
     for target in targets.iter().filter(|target| !target.in_project()) {
         let Some(key) = target.key else { continue };
         let steps: Vec<&str> = target.steps.iter().map(String::as_str).collect();
         let written = document.value(&steps);
-        let source = tree::source(terminal.env, key);
+        let source = tree::source_in(terminal.env, &config, &dir, key);
+        if let tree::Source::Project(_) = source {
+            terminal.remark(format!("note: here {} is {}, {source}", key.path, super::get::shown(&config, key)))?;
+            continue;
+        }
         if let tree::Source::Variable(_) | tree::Source::Legacy = source {
             terminal.remark(format!("note: {} is {}, {source}", key.path, super::get::shown(&config, key)))?;
             continue;
         }
         if key.path == "statusline.preset" && written.is_some() {
-            let fields = crate::config::key("statusline.fields").map(|fields| tree::source(terminal.env, fields));
+            let fields = crate::config::key("statusline.fields")
+                .map(|fields| tree::source_in(terminal.env, &config, &dir, fields));
             if fields.is_some_and(|source| source != tree::Source::Preset) {
                 terminal.remark(
                     "note: statusline.fields is set and beats the preset; `si reset statusline.fields` makes room",
@@ -149,10 +167,15 @@ fn remarks(terminal: &mut Terminal<'_>, targets: &[Target]) -> Result<()> {
             continue;
         }
         let effective = (key.value)(&config);
-        if let Some(written) = written
+        if let Some(written) = &written
             && effective.as_ref().and_then(serde_json::Value::as_f64) != written.as_f64()
         {
             terminal.remark(format!("note: {} counts as {}", key.path, super::get::shown(&config, key)))?;
+        }
+        let limit = written.and_then(|written| written.as_u64());
+        for name in limit.map(|limit| raised(&document, &config, key, limit)).unwrap_or_default() {
+            let limit = super::get::shown(&config, key);
+            terminal.remark(format!("note: {name} counts as {limit} too: no zone begins before {}", key.path))?;
         }
     }
     Ok(())

@@ -34,10 +34,10 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
         write!(terminal.out, "{}", docs::page())?;
         return Ok(());
     }
-    let config = Config::load(terminal.env);
+    let config = Config::load_in(terminal.env, &terminal.folder());
     if args.json {
         writeln!(terminal.out, "{}", serde_json::to_string_pretty(&as_json(terminal, &config))?)?;
-        return Ok(());
+        return Ok(terminal.remark_broken(&config)?);
     }
     form(terminal, &config)
 }
@@ -47,6 +47,7 @@ fn in_section(section: &str) -> impl Iterator<Item = &'static Key> {
 }
 
 fn as_json(terminal: &Terminal<'_>, config: &Config) -> Value {
+    let dir = terminal.folder();
     let sections = SECTIONS.iter().map(|(section, title)| {
         let keys = in_section(section).map(|key| {
             json!({
@@ -56,7 +57,7 @@ fn as_json(terminal: &Terminal<'_>, config: &Config) -> Value {
                 "shown": cell(config, key),
                 "default": key.default_value(),
                 "changed": changed(config, key),
-                "source": tree::source(terminal.env, key).to_string(),
+                "source": tree::source_in(terminal.env, config, &dir, key).to_string(),
                 "accepts": key.accepted(),
                 "inForm": key.spec.in_form,
                 "help": key.help,
@@ -99,12 +100,5 @@ fn form(terminal: &mut Terminal<'_>, config: &Config) -> Result<()> {
     let free: Vec<&str> = KEYS.iter().filter(|key| !key.spec.in_form).map(|key| key.path).collect();
     writeln!(terminal.out, "\n* differs from the default. Change with: si set \"LABEL\" VALUE, or si set KEY VALUE.")?;
     writeln!(terminal.out, "Not in the form: {}.", free.join(", "))?;
-    if let Some(broken) = &config.broken {
-        terminal.remark(format!(
-            "note: {} does not parse, and so counts as absent: {}",
-            broken.path.display(),
-            broken.why
-        ))?;
-    }
-    Ok(())
+    Ok(terminal.remark_broken(config)?)
 }

@@ -17,6 +17,12 @@ pub struct Args {
 
 /// Describes one key at length, or a section, or everything, in one line for each key.
 pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
+    answer(terminal, args)?;
+    let config = Config::load(terminal.env);
+    Ok(terminal.remark_broken(&config)?)
+}
+
+fn answer(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     let Some(typed) = &args.key else {
         for (section, title) in SECTIONS {
             writeln!(terminal.out, "{title}")?;
@@ -39,8 +45,9 @@ fn line(terminal: &mut Terminal<'_>, key: &Key) -> Result<()> {
 }
 
 fn describe(terminal: &mut Terminal<'_>, key: &Key) -> Result<()> {
-    let config = Config::load(terminal.env);
-    let source = tree::source(terminal.env, key);
+    let dir = terminal.folder();
+    let config = Config::load_in(terminal.env, &dir);
+    let source = tree::source_in(terminal.env, &config, &dir, key);
     let effect = match key.spec.effect {
         Effect::Now => "from the next redraw, tool call or prompt on; no restart",
         Effect::NextSession => "when the next session starts",

@@ -18,19 +18,26 @@ pub struct Args {
 
 /// Prints one value: text as it is, anything else as JSON.
 pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
-    let config = Config::load(terminal.env);
-    let target = Target::find(&args.key);
+    let config = Config::load_in(terminal.env, &terminal.folder());
+    let printed = print(terminal, &config, &args.key);
+    // What is said to be unset may stand in a file that cannot be read.
+    terminal.remark_broken(&config)?;
+    printed
+}
+
+fn print(terminal: &mut Terminal<'_>, config: &Config, typed: &str) -> Result<()> {
+    let target = Target::find(typed);
     if target.in_project() {
-        return in_project(terminal, &target, &args.key);
+        return in_project(terminal, &target, typed);
     }
     if let Some(key) = target.key {
-        writeln!(terminal.out, "{}", shown(&config, key))?;
+        writeln!(terminal.out, "{}", shown(config, key))?;
         return Ok(());
     }
-    match tree::get(&tree::tree(terminal.env, &config), &target.path()) {
+    match tree::get(&tree::tree(terminal.env, config), &target.path()) {
         Some(Value::String(text)) => writeln!(terminal.out, "{text}")?,
         Some(value) => writeln!(terminal.out, "{}", serde_json::to_string_pretty(value)?)?,
-        None => bail!("{}", not_known(&args.key)),
+        None => bail!("{}", not_known(typed)),
     }
     Ok(())
 }

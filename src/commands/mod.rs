@@ -27,11 +27,16 @@ pub mod tail;
 pub mod uninstall;
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use anyhow::Result;
 
 use crate::cli::Command;
+use crate::client::payload;
+use crate::config::Config;
 use crate::env::Env;
+use crate::store::{Sid, Store};
+use crate::watch::shape;
 
 /// What a terminal command works with.
 pub struct Terminal<'a> {
@@ -44,6 +49,20 @@ pub struct Terminal<'a> {
 }
 
 impl Terminal<'_> {
+    /// The folder whose project blocks count: where the session this runs in began, else the current folder.
+    pub fn folder(&self) -> PathBuf {
+        let began = payload::env_session_id(self.env)
+            .and_then(|id| shape::anchor(Store::new(self.env), &Sid::new(id)))
+            .map(|anchor| PathBuf::from(anchor.cwd));
+        began.filter(|path| path.is_absolute()).unwrap_or_else(|| self.env.cwd.clone())
+    }
+
+    /// Says so where a configuration file does not parse: what was answered is made without it.
+    pub fn remark_broken(&mut self, config: &Config) -> std::io::Result<()> {
+        let Some(broken) = &config.broken else { return Ok(()) };
+        self.remark(format!("note: {} does not parse, and so counts as absent: {}", broken.path.display(), broken.why))
+    }
+
     /// Says something beside the answer, on standard error, after what was answered so far.
     pub fn remark(&mut self, text: impl std::fmt::Display) -> std::io::Result<()> {
         self.out.flush()?;

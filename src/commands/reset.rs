@@ -45,9 +45,9 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
         }
     })?;
     if outcome == Outcome::Unchanged {
-        let names: Vec<String> =
-            if all { vec!["everything".into()] } else { targets.iter().map(Target::path).collect() };
-        writeln!(terminal.out, "Nothing to change: {} not set in the file.", are(&names))?;
+        let names: Vec<String> = targets.iter().map(Target::path).collect();
+        let what = if all { "no known key is".into() } else { format!("{} not", are(&names)) };
+        writeln!(terminal.out, "Nothing to change: {what} set in the file.")?;
     }
     conclude(terminal, outcome, &targets)
 }

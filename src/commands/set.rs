@@ -22,7 +22,13 @@ pub struct Args {
 /// Sets one or more keys: one difference, one write.
 pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     let (words, yes) = without_yes(args);
-    let changes = changes(&pairs(&words)?)?;
+    let pairs = pairs(&words)?;
+    let changes = changes(&pairs)?;
+    if changes.is_empty() {
+        let typed: Vec<String> = pairs.into_iter().map(|(typed, _)| typed).collect();
+        writeln!(terminal.out, "Nothing to change: no key stands in what is given for {}.", typed.join(", "))?;
+        return Ok(());
+    }
     let targets: Vec<Target> = changes.iter().map(|change| change.target.clone()).collect();
     for target in targets.iter().filter(|target| target.is_unknown()) {
         let path = target.path();

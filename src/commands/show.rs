@@ -15,7 +15,7 @@ pub struct Args {
 
 /// Prints the effective configuration as JSON: every key, and those of the files that are not known.
 pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
-    let config = Config::load(terminal.env);
+    let config = Config::load_in(terminal.env, &terminal.folder());
     let tree = tree::tree(terminal.env, &config);
     let part = match &args.key {
         None => &tree,
@@ -28,12 +28,5 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
         }
     };
     writeln!(terminal.out, "{}", serde_json::to_string_pretty(part)?)?;
-    if let Some(broken) = &config.broken {
-        terminal.remark(format!(
-            "note: {} does not parse, and so counts as absent: {}",
-            broken.path.display(),
-            broken.why
-        ))?;
-    }
-    Ok(())
+    Ok(terminal.remark_broken(&config)?)
 }

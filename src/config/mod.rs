@@ -111,6 +111,16 @@ impl Config {
         config
     }
 
+    /// The effective configuration for people who work in `dir`: its project blocks laid over the rest, and the blocks
+    /// themselves still to be seen.
+    pub fn load_in(env: &Env, dir: &Path) -> Config {
+        let general = Config::load(env);
+        let mut here = general.for_project(dir).into_owned();
+        here.statusline.per_project = general.statusline.per_project;
+        here.shape.per_project = general.shape.per_project;
+        here
+    }
+
     /// The values that hold where nothing is set.
     pub fn built_in() -> Config {
         let mut config = Config::default();
@@ -121,9 +131,7 @@ impl Config {
     /// The configuration for the project in `dir`: its blocks under `statusline.perProject` and `shape.perProject` laid
     /// over the rest. Borrowed where there is no block.
     pub fn for_project(&self, dir: &Path) -> Cow<'_, Config> {
-        let Some(dir) = dir.to_str() else { return Cow::Borrowed(self) };
-        let block = |map: &serde_json::Map<String, Value>| map.get(dir).filter(|block| block.is_object()).cloned();
-        let (line, shape) = (block(&self.statusline.per_project), block(&self.shape.per_project));
+        let (line, shape) = (self.block("statusline", dir).cloned(), self.block("shape", dir).cloned());
         if line.is_none() && shape.is_none() {
             return Cow::Borrowed(self);
         }
@@ -150,6 +158,16 @@ impl Config {
         }
         config.settle();
         Cow::Owned(config)
+    }
+
+    /// The block of a project for the keys of a section; none where there is none.
+    fn block(&self, section: &str, dir: &Path) -> Option<&Value> {
+        let blocks = match section {
+            "statusline" => &self.statusline.per_project,
+            "shape" => &self.shape.per_project,
+            _ => return None,
+        };
+        blocks.get(dir.to_str()?).filter(|block| block.is_object())
     }
 
     /// Lays one file over what is there, the keys in `skip` excepted. `section` is what the file leaves out of every path.

@@ -1,14 +1,16 @@
 //! The configuration as one JSON tree, and where each value of it comes from.
 
+use std::path::Path;
+
 use serde_json::{Map, Value};
 
-use super::{Config, KEYS, Key, parse};
+use super::{Config, KEYS, Key, Kind, parse};
 use crate::client::json::{Object, Raw};
 use crate::env::Env;
 use crate::store::{StateFile, Store};
 
 /// Where a value comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// Nothing set it.
     BuiltIn,
@@ -18,6 +20,8 @@ pub enum Source {
     Legacy,
     /// `session-intelligence.json`.
     File,
+    /// The block of a project, by its path: `statusline.perProject./srv/app`.
+    Project(String),
     /// This variable.
     Variable(&'static str),
 }
@@ -29,6 +33,7 @@ impl std::fmt::Display for Source {
             Source::Preset => "from statusline.preset",
             Source::Legacy => "from statusline-intel.json",
             Source::File => "from session-intelligence.json",
+            Source::Project(block) => return write!(f, "from {}", crate::text::sanitize(block)),
             Source::Variable(name) => return write!(f, "from the variable {name}"),
         })
     }
@@ -77,6 +82,25 @@ pub fn source(env: &Env, key: &Key) -> Source {
         }
     }
     if key.path == "statusline.fields" { Source::Preset } else { Source::BuiltIn }
+}
+
+/// Where the value in force of `key` comes from for people who work in `dir`; `config` is [`Config::load_in`] of it.
+pub fn source_in(env: &Env, config: &Config, dir: &Path, key: &Key) -> Source {
+    let general = source(env, key);
+    let Some(block) = config.block(key.section(), dir) else { return general };
+    let text = block.to_string();
+    let sets = |key: &Key| {
+        let raw = key.path.split_once('.').and_then(|(_, path)| {
+            Object::parse(&text)?.at(&path.split('.').collect::<Vec<_>>()).filter(|raw| !key.spec.is_template(*raw))
+        });
+        raw.is_some_and(|raw| key.spec.kind != Kind::Projects && (key.load)(&mut Config::default(), raw, &key.spec))
+    };
+    // A block's preset beats the layout of the files.
+    let by_preset = || key.path == "statusline.fields" && super::key("statusline.preset").is_some_and(sets);
+    if matches!(general, Source::Variable(_)) || !(sets(key) || by_preset()) {
+        return general;
+    }
+    Source::Project(format!("{}.perProject.{}", key.section(), dir.display()))
 }
 
 /// Something in the files that is not as it should be.

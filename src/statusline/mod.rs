@@ -47,7 +47,7 @@ const WINDOWS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000;
 pub fn run(args: &[OsString], env: &Env) -> Result<String> {
     let asked = |flag: &str| args.iter().any(|arg| arg == flag);
     if asked("--preview") {
-        return Ok(preview::render(env, &Config::load(env)));
+        return Ok(preview::render(env, &Config::load(env).for_project(&env.cwd)));
     }
     let bytes = if env.tty.stdin { Vec::new() } else { stdin::read(STDIN_PATIENCE) };
     let text = client_json::decode(&bytes);

@@ -19,6 +19,7 @@ mod golden;
 mod hostile;
 mod lanes;
 mod memory;
+mod per_project;
 mod readme;
 mod reports;
 mod scripts;

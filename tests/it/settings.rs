@@ -292,6 +292,8 @@ fn a_slash_command_answers_in_words_whatever_was_typed() {
         ("slash", 0, "", "si: slash is not for people to call"),
         ("statusline", 0, "", "statusline --preview"),
         ("", 0, "Usage: si", ""),
+        ("help", 0, "Usage: si", ""),
+        ("help set", 0, "Usage: si set", ""),
     ] {
         let output = slash(&sandbox, line);
         assert_eq!(output.code, code, "{line}: {output}");
@@ -461,4 +463,58 @@ fn a_temp_folder_that_cannot_be_written_is_named_with_what_to_do() {
         assert!(output.stderr.contains(advice) && !output.stderr.contains("try again"), "{command:?}: {output}");
         assert_eq!(output.stderr.lines().count(), 1, "{output}");
     }
+}
+
+#[test]
+fn help_is_a_command_too() {
+    let sandbox = Sandbox::new();
+    for (words, same) in [(&["help"][..], &["--help"][..]), (&["help", "set"], &["set", "--help"])] {
+        let (help, same) = (si(&sandbox, words), si(&sandbox, same));
+        assert_eq!((help.code, help.stdout), (0, same.stdout), "{words:?}");
+    }
+    assert_eq!(si(&sandbox, &["help", "nope"]).code, 64);
+}
+
+#[test]
+fn a_file_that_does_not_parse_is_said_by_whatever_shows_values() {
+    let sandbox = sandbox("{ not json");
+    for args in [
+        &["show"][..],
+        &["config"],
+        &["config", "--json"],
+        &["get", "compact.threshold"],
+        &["get", "compact"],
+        &["explain", "compact.threshold"],
+        &["explain"],
+    ] {
+        let output = si(&sandbox, args);
+        assert_eq!(output.code, 0, "{args:?}: {output}");
+        assert!(output.stderr.contains("session-intelligence.json does not parse"), "{args:?}: {output}");
+        assert_eq!(output.stderr.lines().count(), 1, "{args:?}: {output}");
+    }
+}
+
+#[test]
+fn nothing_to_change_says_what_there_was_nothing_of() {
+    let sandbox = sandbox("{}\n");
+    let empty = si(&sandbox, &["set", "statusline", "{}", "--yes"]);
+    assert_eq!(empty.stdout, "Nothing to change: no key stands in what is given for statusline.\n");
+    let reset = si(&sandbox, &["reset", "all", "--yes"]);
+    assert_eq!(reset.stdout, "Nothing to change: no known key is set in the file.\n");
+    let one = si(&sandbox, &["reset", "compact.threshold", "--yes"]);
+    assert_eq!(one.stdout, "Nothing to change: compact.threshold is not set in the file.\n");
+}
+
+#[test]
+fn zones_that_are_raised_to_the_one_before_them_are_named() {
+    let sandbox = sandbox("{}\n");
+    let output = si(&sandbox, &["set", "statusline.zones.yellow", "500000", "--yes"]);
+    let note = |name: &str, key: &str| {
+        format!("note: statusline.zones.{name} counts as 500000 too: no zone begins before statusline.zones.{key}\n")
+    };
+    assert_eq!(output.stderr, note("orange", "yellow") + &note("red", "yellow"), "{output}");
+    let output = si(&sandbox, &["set", "statusline.zones.red", "900000", "--yes"]);
+    assert_eq!(output.stderr, "", "{output}");
+    let output = si(&sandbox, &["set", "statusline.zones.orange", "600000", "--yes"]);
+    assert_eq!(output.stderr, "", "{output}");
 }
