@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::Terminal;
+use super::globs;
 use super::install;
 use super::installation::Installation;
 use super::session::{self, SessionArgs};
@@ -208,6 +209,13 @@ fn configuration(env: &Env, config: &Config) -> Vec<Finding> {
     let mut all: Vec<Finding> = tree::problems(env).into_iter().map(problem).collect();
     let fix = "si statusline --preview shows the fields";
     all.extend(unknown_fields(&config.statusline.fields).map(|text| finding(Mark::Warning, check, text, fix)));
+    let shape = &config.shape;
+    let lists = globs::KEYS_OF_GLOBS.into_iter().zip([&shape.drop_globs, &shape.preserve_globs]);
+    for (key, list) in lists {
+        let fix = format!("change it with si set {key} or si reset {key}");
+        all.extend(globs::odd(key, list).map(|text| finding(Mark::Warning, check, text, &fix)));
+    }
+    all.extend(globs::uncovered(&shape.drop_globs).map(|(text, fix)| finding(Mark::Warning, check, text, fix)));
     if all.is_empty() {
         let path = Store::new(env).path(StateFile::Config).filter(|path| path.is_file());
         all.push(good(check, path.map_or("no file: the defaults hold".into(), |path| path.display().to_string())));

@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod expand;
 pub mod explain;
 pub mod get;
+pub mod globs;
 pub mod install;
 pub mod installation;
 pub mod lanes;

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 
 use super::change::{Outcome, conclude, propose};
-use super::{Terminal, Usage};
+use super::{Terminal, Usage, globs};
 use crate::config::edit::{Target, did_you_mean, near};
 use crate::statusline::fields;
 
@@ -39,6 +39,19 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
         let names: Vec<String> = serde_json::from_str(json).unwrap_or_default();
         for text in unknown_fields(&names) {
             terminal.remark(format!("note: {text}"))?;
+        }
+    }
+    for change in &changes {
+        let Some(key) = change.target.key.filter(|key| globs::KEYS_OF_GLOBS.contains(&key.path)) else { continue };
+        let Some(json) = &change.json else { continue };
+        let own: Vec<String> = serde_json::from_str(json).unwrap_or_default();
+        for text in globs::odd(key.path, &own) {
+            terminal.remark(format!("note: {text}"))?;
+        }
+        // A project's globs are added to the others.
+        let secrets = key.path == globs::SECRETS && !change.target.in_project();
+        if let Some((text, fix)) = globs::uncovered(&own).filter(|_| secrets) {
+            terminal.remark(format!("note: {text}; to keep them: {fix}"))?;
         }
     }
     let outcome = propose(terminal, yes, |document| {

@@ -395,6 +395,31 @@ fn a_field_that_does_not_exist_is_named_when_it_is_set() {
 }
 
 #[test]
+fn dropping_the_built_in_secrets_is_said_and_can_be_undone() {
+    let sandbox = Sandbox::new();
+    let said = si(&sandbox, &["set", "shape.dropGlobs", r#"["[bad","**/.env"]"#, "--yes"]).stderr;
+    assert!(said.contains("note: shape.dropGlobs: \"[bad\" holds brackets"), "{said}");
+    assert!(
+        said.contains("**/.env.*, **/*secret*, **/credentials*, **/*.pem, **/*.key of it are not covered"),
+        "{said}"
+    );
+    let doctor = si(&sandbox, &["doctor"]).stdout;
+    for piece in ["shape.dropGlobs: \"[bad\" holds brackets", "of it are not covered any more"] {
+        assert!(doctor.lines().any(|line| line.starts_with("warn") && line.contains(piece)), "{piece}: {doctor}");
+    }
+    let fix = said.lines().find_map(|line| line.split_once("to keep them: si ")).unwrap().1;
+    let mut words = shlex::split(fix).unwrap();
+    words.push("--yes".into());
+    let kept = si(&sandbox, &words.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(kept.code == 0 && !kept.stderr.contains("not covered"), "{kept}");
+    let list = si(&sandbox, &["get", "shape.dropGlobs"]).stdout;
+    assert!(["**/*.key", "**/.env", "[bad"].iter().all(|glob| list.contains(glob)), "{list}");
+    // What a project has is added to the rest; and another key holds globs as well.
+    let own = si(&sandbox, &["set", "shape.perProject./w.dropGlobs", r#"["x/"]"#, "shape.preserveGlobs", r#"["~/y"]"#]);
+    assert!(!own.stderr.contains("not covered") && own.stderr.matches("note: ").count() == 2, "{own}");
+}
+
+#[test]
 fn a_new_file_names_a_schema_that_is_there() {
     let schema = |sandbox: &Sandbox| sandbox.read(sandbox.home.join(".claude/session-intelligence.schema.json"));
     let by_set = Sandbox::new();
