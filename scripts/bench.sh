@@ -51,7 +51,12 @@ SI_BIN=$PWD/target/release/si cargo bench --profile dev --bench process -- "$dat
     echo "$(date -u +%F): $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), $(nproc) cores, Linux $(uname -r | cut -d- -f1), git $(git --version | cut -d' ' -f3)."
     echo
     echo "The repository has 10,000 files and 30 modified ones; the transcripts have the shape that Claude Code writes."
-    echo "\"After one more turn\" appends about 30 KB with a new message id before each run."
+    echo "\"After one more turn\" appends about 30 KB with a new message id before each run. The rows on growth have si itself"
+    echo "as their floor: with a small transcript, or in a session of ten to twenty calls."
+    echo
+    echo "The second table sets status lines side by side, each with the settings it comes with: in every round each draws"
+    echo "once, in turns, after a turn that none of them has seen. ccstatus reads neither transcript nor work tree: it shows"
+    echo "the model, the context and the quotas that Claude Code hands to it."
     echo
     cat "$table"
 } > docs/BENCHMARKS.md
