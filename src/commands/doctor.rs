@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::Terminal;
+use super::command_files;
 use super::globs;
-use super::install;
 use super::installation::Installation;
 use super::session::{self, SessionArgs};
 use super::set::unknown_fields;
@@ -128,7 +128,7 @@ fn programs(env: &Env, installation: &Installation) -> Vec<Finding> {
             Some(_) => None,
         });
     }
-    if installation.plugin && install::own_commands(env).is_empty() && process::find(env, "si").is_none() {
+    if installation.plugin && !command_files::any(env) && process::find(env, "si").is_none() {
         all.push(finding(
             Mark::Warning,
             check,

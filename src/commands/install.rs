@@ -7,23 +7,14 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use similar::TextDiff;
 
-use super::Terminal;
+use super::{Terminal, command_files};
 use crate::client::json_edit::Document;
 use crate::client::settings::entries::{self, Owner};
 use crate::client::settings::{self, Edit, State, plugins, statusline};
 use crate::config::docs;
 use crate::env::Env;
-use crate::store::{StateFile, Store, file};
+use crate::store::{StateFile, Store};
 use crate::text;
-
-/// The slash commands: file name and content as the plugin has it, where `si` is found by its name.
-const COMMANDS: [(&str, &str); 2] = [
-    ("si.md", include_str!("../../commands/si.md")),
-    ("smartcompact.md", include_str!("../../commands/smartcompact.md")),
-];
-
-/// What every slash command file of ours holds, whatever the path of the program.
-const COMMAND_MARK: &str = " <<'SI_END'\n";
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
@@ -57,6 +48,8 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     let exe =
         args.program.as_deref().or(env.exe.as_deref()).context("the system does not say where this program is")?;
     let mut found = Found::default();
+    let was = settings::read_state(store);
+    let commands = command_files::plan(env, exe)?;
     let mut work = |settings: &mut Document, state: &mut State| {
         found = put_in(env, settings, state, exe, args)?;
         Ok(())
@@ -64,7 +57,6 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     // Everything is read and worked out before anything is written.
     let planned = settings::preview(env, store, &mut work)?;
     let config = plan_config(env, store, args)?;
-    let commands = plan_commands(env, exe)?;
     if args.dry_run {
         show(terminal, std::iter::once(&planned).chain(&config).chain(&commands))?;
         let schema = store.path(StateFile::Schema).filter(|path| !path.exists());
@@ -75,10 +67,11 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     }
     let mut kept = Vec::new();
     if found.originals && planned.changed() {
-        kept.push(keep(env, &planned)?);
+        kept.push(command_files::keep(env, &planned)?);
     }
     let mut work = |settings: &mut Document, state: &mut State| {
         found = put_in(env, settings, state, exe, args)?;
+        command_files::record(state, &commands);
         Ok(())
     };
     let mut changed = settings::change(env, store, &mut work)?.changed();
@@ -91,8 +84,8 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
         changed = true;
     }
     for command in commands.iter().filter(|command| command.changed()) {
-        if !command.before.is_empty() && !is_ours(&command.before) {
-            kept.push(keep(env, command)?);
+        if command_files::is_users(&was, command) {
+            kept.push(command_files::keep(env, command)?);
         }
         settings::write(&command.path, &command.after)?;
         changed = true;
@@ -137,45 +130,6 @@ fn plan_config(env: &Env, store: Store<'_>, args: &Args) -> Result<Option<Edit>>
     }
     let after = config.to_bytes();
     Ok(Some(Edit { path, before, after }))
-}
-
-/// The slash command files with the path of this program in them.
-fn plan_commands(env: &Env, exe: &Path) -> Result<Vec<Edit>> {
-    let program = entries::quoted(exe)?;
-    // The client ends a rule at a bracket followed by a space, so wildcards stand for brackets. In the front matter the
-    // rule is YAML, where in quotes it may hold anything.
-    let rule = match program.contains(['(', ')']) {
-        true => format!("Bash({} *)", program.replace(['(', ')'], "*")),
-        false => format!("Bash({program}:*)"),
-    };
-    let allowed = format!("allowed-tools: {}\n", json!(rule));
-    let plan = |(name, content): &(&str, &str)| {
-        let path = env.in_claude(&format!("commands/{name}")).context("there is no home folder")?;
-        let before = file::read_user(&path, 1 << 20).with_context(|| format!("read {}", path.display()))?;
-        let after = content.replace("allowed-tools: Bash(si:*)\n", &allowed).replace("\nsi ", &format!("\n{program} "));
-        Ok(Edit { path, before: before.unwrap_or_default(), after: after.into_bytes() })
-    };
-    COMMANDS.iter().map(plan).collect()
-}
-
-/// Whether a slash command file was written by `si install`.
-fn is_ours(content: &[u8]) -> bool {
-    String::from_utf8_lossy(content).contains(COMMAND_MARK)
-}
-
-/// The slash command files that `si install` wrote and that are still as we write them.
-pub fn own_commands(env: &Env) -> Vec<PathBuf> {
-    let paths = COMMANDS.iter().filter_map(|(name, _)| env.in_claude(&format!("commands/{name}")));
-    paths.filter(|path| matches!(file::read_user(path, 1 << 20), Ok(Some(bytes)) if is_ours(&bytes))).collect()
-}
-
-/// Keeps a dated copy of what is about to be replaced, beside it.
-fn keep(env: &Env, edit: &Edit) -> Result<PathBuf> {
-    let stamp = env.local(env.now_ms).format("%Y%m%d-%H%M%S");
-    let name = edit.path.file_name().unwrap_or_default().to_string_lossy();
-    let copy = edit.path.with_file_name(format!("{name}.before-si-{stamp}"));
-    file::write_atomic(&copy, &edit.before).with_context(|| format!("write {}", copy.display()))?;
-    Ok(copy)
 }
 
 /// Prints the difference that each edit makes.

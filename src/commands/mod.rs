@@ -1,6 +1,7 @@
 //! The terminal commands, one file each. Slash commands call the same ones.
 
 pub mod change;
+pub mod command_files;
 pub mod completions;
 pub mod config;
 pub mod doctor;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use super::{Terminal, install};
+use super::{Terminal, command_files, install};
 use crate::client::json_edit::Document;
 use crate::client::settings::{self, Edit, State, entries, plugins, statusline};
 use crate::compaction::claude_md;
@@ -33,6 +33,7 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
         plugin = plugins::enabled(env, settings).ours;
         entries::unregister(env, settings, false);
         statusline::give_back(env, settings, state)?;
+        command_files::forget(state);
         let folders = state.shift_remove("claudeMdFolders").unwrap_or_default();
         projects = folders
             .as_object()
@@ -47,7 +48,7 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
         }
         Ok(())
     };
-    let commands = install::own_commands(env);
+    let commands = command_files::leaving(env, &settings::read_state(store));
     let files = if args.purge { store.own_files() } else { Vec::new() };
     if args.dry_run {
         let edit = settings::preview(env, store, &mut work)?;
@@ -57,21 +58,27 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
             let after = claude_md::strip(&before)?;
             Some(Edit { path, before, after })
         });
-        let gone = commands.iter().map(|path| Edit {
-            path: path.clone(),
-            before: file::read_user(path, 1 << 20).ok().flatten().unwrap_or_default(),
-            after: Vec::new(),
-        });
+        let gone = commands.iter().map(|leaving| leaving.edit.clone());
         let edits: Vec<Edit> = std::iter::once(edit).chain(rules).chain(gone).collect();
         install::show(terminal, edits.iter())?;
+        for leaving in commands.iter().filter(|leaving| leaving.edited) {
+            writeln!(terminal.out, "would keep a copy of your version of {}", leaving.edit.path.display())?;
+        }
         for path in files {
             writeln!(terminal.out, "would remove {}", path.display())?;
         }
         return Ok(());
     }
     let edit = settings::change(env, store, &mut work)?;
-    for path in &commands {
-        file::remove(path).with_context(|| format!("remove {}", path.display()))?;
+    let mut notes = Vec::new();
+    for leaving in &commands {
+        let path = leaving.edit.path.display();
+        if let Some(copy) = leaving.take_out(env)? {
+            notes.push(format!("Your version of {path} is kept in {}.", copy.display()));
+        }
+        if leaving.former.is_some() {
+            notes.push(format!("{path} is what it was before si again."));
+        }
     }
     let mut rules = 0;
     for folder in &projects {
@@ -85,6 +92,9 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
         writeln!(out, "si is out of Claude Code ({}).", edit.path.display())?;
     } else {
         writeln!(out, "Nothing of si is left in {}.", edit.path.display())?;
+    }
+    for note in notes {
+        writeln!(out, "{note}")?;
     }
     if rules > 0 {
         let projects = if rules == 1 { "project" } else { "projects" };

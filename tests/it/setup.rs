@@ -315,6 +315,74 @@ fn the_javascript_originals_are_replaced_and_a_dated_copy_is_kept() {
     assert!(said.contains("settings.json.before-si-"), "{said}");
 }
 
+/// The dated copies of a slash command file, oldest first.
+fn copies(sandbox: &Sandbox, name: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(sandbox.home.join(".claude/commands")).unwrap().map(|entry| entry.unwrap());
+    let start = format!("{name}.before-si-");
+    let mut copies: Vec<PathBuf> =
+        entries.filter(|it| it.file_name().to_str().unwrap().starts_with(&start)).map(|it| it.path()).collect();
+    copies.sort();
+    copies
+}
+
+#[test]
+fn a_slash_command_that_the_user_edited_is_never_lost() {
+    let sandbox = Sandbox::new();
+    assert_done(sandbox.si(["install"]).run());
+    let path = sandbox.home.join(".claude/commands/smartcompact.md");
+    let ours = sandbox.read(&path);
+    let edited = ours.clone() + "\nAnd be kind.\n";
+    sandbox.write(&path, &edited);
+    let said = assert_done(sandbox.si(["install"]).run());
+    let kept = copies(&sandbox, "smartcompact.md");
+    assert_eq!((kept.len(), sandbox.read(&kept[0]), sandbox.read(&path)), (1, edited.clone(), ours));
+    assert!(said.contains(kept[0].to_str().unwrap()), "{said}");
+
+    sandbox.write(&path, "Mine: ".to_string() + &edited);
+    let shown = assert_done(sandbox.si(["uninstall", "--dry-run"]).run());
+    assert!(shown.contains("would keep a copy of your version of") && copies(&sandbox, "smartcompact.md") == kept);
+    let said = assert_done(sandbox.si(["uninstall"]).run());
+    let kept = copies(&sandbox, "smartcompact.md");
+    let texts: Vec<String> = kept.iter().map(|copy| sandbox.read(copy)).collect();
+    assert_eq!(texts, [edited.clone(), "Mine: ".to_string() + &edited]);
+    assert!(!path.exists() && said.contains(kept[1].to_str().unwrap()), "{said}");
+    assert!(copies(&sandbox, "si.md").is_empty());
+}
+
+/// A file that another version wrote, or one at another path, differs from ours and is still no work of the user's.
+#[test]
+fn what_an_earlier_version_wrote_is_replaced_without_a_copy() {
+    let sandbox = Sandbox::new();
+    let program = ["install", "--program", "/elsewhere/si"];
+    assert_done(sandbox.si(program).run());
+    assert!(sandbox.read(sandbox.home.join(".claude/commands/si.md")).contains("\n/elsewhere/si slash"));
+    assert_done(sandbox.si(["install"]).run());
+    assert!(copies(&sandbox, "si.md").is_empty() && copies(&sandbox, "smartcompact.md").is_empty());
+    assert_done(sandbox.si(program).run());
+    assert_done(sandbox.si(["uninstall"]).run());
+    assert!(copies(&sandbox, "si.md").is_empty() && !sandbox.home.join(".claude/commands/si.md").exists());
+}
+
+#[test]
+fn a_slash_command_that_was_there_before_comes_back() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.home.join(".claude/commands/si.md");
+    for removed in [false, true] {
+        sandbox.write(&path, "the user's own\n");
+        assert_done(sandbox.si(["install"]).run());
+        assert_eq!(copies(&sandbox, "si.md").len(), 1);
+        if removed {
+            std::fs::remove_file(&path).unwrap();
+        }
+        let said = assert_done(sandbox.si(["uninstall"]).run());
+        assert!(said.contains("si.md is what it was before si again"), "{said}");
+        assert_eq!(sandbox.read(&path), "the user's own\n");
+        assert!(copies(&sandbox, "si.md").is_empty());
+        assert!(assert_done(sandbox.si(["uninstall"]).run()).contains("Nothing of si"));
+        assert_eq!(sandbox.read(&path), "the user's own\n");
+    }
+}
+
 #[test]
 fn beside_the_plugin_no_second_set_of_hooks_is_registered() {
     let sandbox = Sandbox::new();
