@@ -2,7 +2,6 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests make files")]
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -35,8 +34,7 @@ fn named(name: &str, kind: Kind) -> Option<(String, Kind)> {
 }
 
 fn executable(sandbox: &Sandbox, path: &Path, script: &str) {
-    sandbox.write(path, script);
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    sandbox.write_program(path, script);
 }
 
 /// A `git` on a PATH of its own, in front of the real one.

@@ -1,6 +1,6 @@
 //! `install.sh` and `uninstall.sh`, with a stand-in for cargo.
 
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -23,8 +23,7 @@ impl Machine {
         let cargo = format!(
             "#!/bin/sh\nwhile [ $# -gt 0 ]; do [ \"$1\" = --root ] && root=$2; shift; done\nmkdir -p \"$root/bin\" && cp '{SI}' \"$root/bin/si\"\n"
         );
-        sandbox.write(&bin.join("cargo"), cargo);
-        std::fs::set_permissions(bin.join("cargo"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        sandbox.write_program(&bin.join("cargo"), cargo);
         Machine { prefix: sandbox.home.join("opt/si 1"), bin, sandbox }
     }
 

@@ -145,8 +145,7 @@ fn a_hostile_repository_runs_nothing_through_any_lane() {
     repo(&sandbox);
     let canary = sandbox.root().join("canary");
     let evil = sandbox.root().join("evil");
-    sandbox.write(&evil, format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\ncat\n", canary.display()));
-    std::fs::set_permissions(&evil, std::fs::Permissions::from_mode(0o755)).unwrap();
+    sandbox.write_program(&evil, format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\ncat\n", canary.display()));
     sandbox.write(&sandbox.cwd.join(".gitattributes"), "* filter=bad diff=bad\n");
     // An object that is missing: a partial clone would fetch it.
     let blob = sandbox.git(&sandbox.cwd, &["rev-parse", "HEAD:src/a.ts"], &[]);
@@ -191,8 +190,7 @@ fn by_default_nothing_is_sent() {
     let (tools, canary) = (sandbox.root().join("tools"), sandbox.root().join("canary"));
     for name in ["curl", "wget", "claude", "ssh", "nc", "npm", "node", "security"] {
         let tool = tools.join(name);
-        sandbox.write(&tool, format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\n", canary.display()));
-        std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+        sandbox.write_program(&tool, format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\n", canary.display()));
     }
     let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
     session(&sandbox, |args| {

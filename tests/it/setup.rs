@@ -222,8 +222,7 @@ fn what_the_user_does_not_want_is_remembered() {
 fn commands_work_from_a_path_that_needs_quoting() {
     let sandbox = Sandbox::new();
     let program = sandbox.root().join("My Apps (1)/it's/si");
-    sandbox.write(&program, "");
-    std::fs::copy(SI, &program).unwrap();
+    sandbox.write_program(&program, std::fs::read(SI).unwrap());
     let env = |command: &mut Command| {
         command.env_clear().env("HOME", &sandbox.home).env("TMPDIR", &sandbox.tmp).env("PATH", "/usr/bin:/bin");
         command.current_dir(&sandbox.cwd);
@@ -498,8 +497,7 @@ fn the_plugin_finds_the_program_and_becomes_it() {
     // With one: the nearest of the three, in the very process that the client started.
     for (index, folder) in places.iter().enumerate().rev() {
         let program = folder.join("si");
-        sandbox.write(&program, format!("#!/bin/sh\necho {index} $$ \"$@\"\n"));
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        sandbox.write_program(&program, format!("#!/bin/sh\necho {index} $$ \"$@\"\n"));
         for (event, name) in EVENTS.iter().zip(["session-start", "pre-compact", "post-tool-use", "user-prompt-submit"])
         {
             let (pid, said) = shell(event, path);

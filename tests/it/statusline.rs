@@ -103,8 +103,7 @@ fn config(sandbox: &Sandbox, statusline: Value) {
 /// Puts a program in front of the PATH and returns the new PATH.
 fn shim(sandbox: &Sandbox, name: &str, script: &str) -> String {
     let bin = sandbox.root().join("bin");
-    sandbox.write(&bin.join(name), script);
-    std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+    sandbox.write_program(&bin.join(name), script);
     format!("{}:{}", bin.display(), std::env::var("PATH").unwrap())
 }
 

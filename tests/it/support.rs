@@ -134,6 +134,18 @@ impl Sandbox {
         std::fs::write(path, bytes).unwrap();
     }
 
+    /// Writes a program. By another process: while this one has a file open for writing, whatever a test beside starts at
+    /// that moment inherits it, and the kernel runs no program that anybody may still write to.
+    pub fn write_program(&self, path: &Path, bytes: impl AsRef<[u8]>) {
+        use std::io::Write;
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(path).stdin(std::process::Stdio::piped());
+        let mut shell = shell.spawn().unwrap();
+        shell.stdin.take().unwrap().write_all(bytes.as_ref()).unwrap();
+        assert!(shell.wait().unwrap().success(), "{}", path.display());
+    }
+
     pub fn read(&self, path: impl AsRef<Path>) -> String {
         std::fs::read_to_string(path.as_ref()).unwrap_or_else(|e| panic!("{}: {e}", path.as_ref().display()))
     }

@@ -1,6 +1,5 @@
 //! What the hooks of every tool call and every prompt do, through the real binary.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -325,8 +324,7 @@ fn a_session_id_of_a_wrong_type_is_none() {
 /// A `claude` that runs `script`, in a folder for the front of PATH.
 fn stand_in(sandbox: &Sandbox, script: &str) -> String {
     let bin = sandbox.root().join("bin");
-    sandbox.write(&bin.join("claude"), format!("#!/bin/sh\n{script}\n"));
-    std::fs::set_permissions(bin.join("claude"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    sandbox.write_program(&bin.join("claude"), format!("#!/bin/sh\n{script}\n"));
     format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default())
 }
 

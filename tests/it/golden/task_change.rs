@@ -1,7 +1,6 @@
 //! The task-change detector: its parts, and the decision through the real binary.
 
 use std::ops::ControlFlow;
-use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 use si::client::json::{Object, decode};
@@ -76,8 +75,7 @@ fn decision(input: &Value, sandbox: &Sandbox) -> Value {
     let claude = bin.join("claude");
     // A `claude` that is there but fails stands for none.
     let prints = input["claude_on_path_prints"].as_str();
-    sandbox.write(&claude, prints.map_or("#!/bin/sh\nexit 1\n".into(), |text| format!("#!/bin/sh\necho '{text}'\n")));
-    std::fs::set_permissions(&claude, std::fs::Permissions::from_mode(0o755)).unwrap();
+    sandbox.write_program(&claude, prints.map_or("#!/bin/sh\nexit 1\n".into(), |text| format!("#!/bin/sh\necho '{text}'\n")));
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
     let steps: Vec<Value> = input["prompts"].as_array().unwrap().iter().map(|prompt| {
         let mut payload = json!({"session_id": "tc1", "cwd": sandbox.cwd, "hook_event_name": "UserPromptSubmit"});
