@@ -146,7 +146,6 @@ impl Bench {
         let text = fs::read_to_string(self.data.join(format!("t{mib}/stdin.json"))).expect("stdin.json of the data");
         let mut payload: serde_json::Value = serde_json::from_str(&text).unwrap();
         payload["transcript_path"] = self.transcript(mib).to_str().unwrap().into();
-        payload["session_id"] = format!("{SESSION}-{mib}").into();
         payload["cwd"] = self.repo().to_str().unwrap().into();
         payload["workspace"]["current_dir"] = payload["cwd"].clone();
         payload.to_string().into_bytes()

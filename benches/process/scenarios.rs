@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{Bench, Scenario, line_kept};
+use super::{Bench, SESSION, Scenario, line_kept};
 
 /// After so many calls every file that grows with the calls has reached its bound; the counter is set by hand.
 const SATURATED: usize = 3000;
@@ -24,6 +24,11 @@ impl Bench {
             pairs,
         };
         let line = |mib: u32| self.statusline_payload(mib);
+        // Sessions of their own, so that neither draws from what the other stored.
+        let apart = move |mib: u32| {
+            let text = String::from_utf8(line(mib)).unwrap();
+            text.replacen(&format!("\"{SESSION}\""), &format!("\"{SESSION}-{mib}\""), 1).into_bytes()
+        };
         let git = || Some(words("git --no-optional-locks status --porcelain"));
         vec![
             base("si --version", "--version", pairs, Box::new(|_| Vec::new())),
@@ -40,8 +45,13 @@ impl Bench {
             base("redraw, tokens alone", "statusline", pairs, Box::new(move |_| line(48))),
             Scenario {
                 floor: Some(vec![self.si_text(), "statusline".into()]),
-                floor_input: Some(Box::new(move |_| line(1))),
-                ..base("growth: redraw with 200 MB, floor with 1 MB", "statusline", pairs, Box::new(move |_| line(200)))
+                floor_input: Some(Box::new(move |_| apart(1))),
+                ..base(
+                    "growth: redraw with 200 MB, floor with 1 MB",
+                    "statusline",
+                    pairs,
+                    Box::new(move |_| apart(200)),
+                )
             },
             Scenario {
                 floor: Some(vec![self.si_text(), "hook".into(), "post-tool-use".into()]),
