@@ -5,6 +5,8 @@
 
 use memchr::memchr;
 
+use super::json::string_end;
+
 /// A place in a line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a> {
@@ -76,15 +78,8 @@ impl<'a> Cursor<'a> {
     fn raw_string(&mut self) -> Option<&'a [u8]> {
         self.eat(b'"')?;
         let begin = self.at;
-        loop {
-            let quote = self.at + memchr(b'"', &self.bytes[self.at..])?;
-            self.at = quote + 1;
-            // A quote behind an odd number of backslashes is part of the string.
-            let escapes = self.bytes[begin..quote].iter().rev().take_while(|byte| **byte == b'\\').count();
-            if escapes % 2 == 0 {
-                return Some(&self.bytes[begin..quote]);
-            }
-        }
+        self.at = string_end(self.bytes, begin - 1)?;
+        Some(&self.bytes[begin..self.at - 1])
     }
 
     /// A text, or none for null.

@@ -18,11 +18,9 @@ use crate::client::json::Raw;
 use crate::config::ToolArchive;
 use crate::env::Env;
 use crate::store::records::archive::{ArchiveRow, Archived};
-use crate::store::{Guard, Sid, StateFile, Store, file, key};
+use crate::store::{ARCHIVE_FOLDER, Guard, Sid, StateFile, Store, file, key};
 use body::Body;
 
-/// Name of a session's folder, without its id.
-const FOLDER: &str = "claude-tool-archive-";
 /// The longest id that names a file.
 const ID_CHARS: usize = 64;
 /// The longest id that the index holds as it was written.
@@ -237,7 +235,7 @@ pub fn sessions(env: &Env) -> Vec<Sid> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(&env.tmp).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let Some(id) = name.to_str().and_then(|name| name.strip_prefix(FOLDER)) else { continue };
+        let Some(id) = name.to_str().and_then(|name| name.strip_prefix(ARCHIVE_FOLDER)) else { continue };
         let sid = Sid::new(id);
         let Ok(meta) = entry.path().symlink_metadata() else { continue };
         if sid.as_str() == id && meta.is_dir() && file::is_own(&meta) {

@@ -29,6 +29,9 @@ const PATIENCE_IN_ALL: Duration = Duration::from_millis(1500);
 /// How much shorter a JSON file may become where it is overwritten: `false` is longer than `true`.
 const JSON_PAD: usize = 16;
 
+/// How the name of a session's archive folder begins, in the temp folder.
+pub const ARCHIVE_FOLDER: &str = "claude-tool-archive-";
+
 /// Every file that si keeps, one row each. `{T}` is the temp folder, `{C}` the client's configuration folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateFile<'a> {
@@ -135,8 +138,8 @@ impl StateFile<'_> {
             }
             QuotaCache => temp(format!("claude-usage-cache-{}.json", env.uid)),
             QuotaLock => temp(format!("claude-usage-lock-{}.json", env.uid)),
-            Archived(sid, id) => temp(format!("claude-tool-archive-{sid}/{id}.json")),
-            ArchiveIndex(sid) => temp(format!("claude-tool-archive-{sid}/index.jsonl")),
+            Archived(sid, id) => temp(format!("{ARCHIVE_FOLDER}{sid}/{id}.json")),
+            ArchiveIndex(sid) => temp(format!("{ARCHIVE_FOLDER}{sid}/index.jsonl")),
             ContextWindow(sid) => temp(format!("claude-context-window-{sid}")),
             WorkTree(hash) => temp(format!("claude-git-{hash}.json")),
             WorkTreeRefresh(hash) => temp(format!("claude-git-{hash}.refresh")),
@@ -184,7 +187,7 @@ impl StateFile<'_> {
                 format!("claude-tool-count-{sid}.lock")
             }
             Totals(sid) | TotalsSinceCompact(sid) => format!("claude-cost-{sid}.lock"),
-            Archived(sid, _) | ArchiveIndex(sid) => format!("claude-tool-archive-{sid}.lock"),
+            Archived(sid, _) | ArchiveIndex(sid) => format!("{ARCHIVE_FOLDER}{sid}.lock"),
             // Two configuration folders may link to one settings file.
             Settings => {
                 let path = Settings.path(env)?;

@@ -7,34 +7,14 @@ use std::time::{Duration, UNIX_EPOCH};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Map, Value};
 
-use super::{Sid, StateFile, Store, file};
+use super::{ARCHIVE_FOLDER, Sid, StateFile, Store, file};
 
-/// How the names of all files of ours in the temp folder begin.
-const TEMP_NAMES: [&str; 16] = [
-    "claude-token-budget-",
-    "claude-tool-count-",
-    "claude-tool-seen-",
-    "claude-tool-archive-",
-    "claude-compact-state-",
-    "claude-compact-snapshot-",
-    "claude-compact-prefix-",
-    "claude-task-change-",
-    "claude-ctx-shape-",
-    "claude-git-",
-    "claude-cost-",
-    "claude-handoff-",
-    "claude-health-",
-    "claude-usage-cache-",
-    "claude-usage-lock-",
-    "claude-context-window-",
-];
-
-/// How the names of those of one session begin; the session's id follows, up to the first dot.
+/// How the names of one session's files in the temp folder begin; the session's id follows, up to the first dot.
 const SESSION_NAMES: [&str; 11] = [
     "claude-token-budget-",
     "claude-tool-count-",
     "claude-tool-seen-",
-    "claude-tool-archive-",
+    ARCHIVE_FOLDER,
     "claude-compact-state-",
     "claude-compact-snapshot-",
     "claude-task-change-",
@@ -44,8 +24,16 @@ const SESSION_NAMES: [&str; 11] = [
     "claude-context-window-",
 ];
 
-/// How the name of a session's archive folder begins.
-const ARCHIVES: &str = "claude-tool-archive-";
+/// How the names of all other files of ours in the temp folder begin.
+const OTHER_NAMES: [&str; 6] = [
+    "claude-compact-prefix-",
+    "claude-git-",
+    "claude-handoff-",
+    "claude-health-",
+    "claude-usage-cache-",
+    "claude-usage-lock-",
+];
+
 /// How often leftovers are looked for.
 const SWEEP_EVERY_MS: u64 = 86_400_000;
 /// How old a leftover must be. A write takes milliseconds, but a clock may jump.
@@ -140,7 +128,9 @@ impl Store<'_> {
 
     /// The folders with files that are ours alone.
     fn places(&self) -> Vec<Place> {
-        let temp = |name: &str| TEMP_NAMES.iter().any(|prefix| name.starts_with(prefix)) && !name.ends_with(".lock");
+        let temp = |name: &str| {
+            SESSION_NAMES.iter().chain(&OTHER_NAMES).any(|prefix| name.starts_with(prefix)) && !name.ends_with(".lock")
+        };
         let mut places = vec![Place::new(self.env.tmp.clone(), temp, |_| false)];
         let Some(claude) = &self.env.claude_dir else { return places };
         let config = |name: &str| {
@@ -168,7 +158,7 @@ impl Store<'_> {
         let mut places = Vec::new();
         each_own(
             &self.env.tmp,
-            |name| name.starts_with(ARCHIVES),
+            |name| name.starts_with(ARCHIVE_FOLDER),
             |path, _| {
                 // A link leads to a folder that may not be ours.
                 if path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {

@@ -13,6 +13,14 @@ fn si(sandbox: &Sandbox, args: &[&str]) -> Output {
     sandbox.si(args.iter().copied()).var("CLAUDE_CODE_SESSION_ID", SID).run()
 }
 
+/// Runs a script in the session, with nothing else of the surroundings.
+fn sh(sandbox: &Sandbox, script: &str) -> std::process::Output {
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", script]).env_clear().current_dir(&sandbox.cwd);
+    shell.envs([("HOME", sandbox.home.as_os_str()), ("TMPDIR", sandbox.tmp.as_os_str())]);
+    shell.env("CLAUDE_CODE_SESSION_ID", SID).output().unwrap()
+}
+
 fn pin_input(sandbox: &Sandbox, args: &[&str], input: &str) -> Output {
     sandbox.si(args.iter().copied()).var("CLAUDE_CODE_SESSION_ID", SID).stdin(input).run()
 }
@@ -239,14 +247,7 @@ fn a_full_disk_loses_nothing() {
     for args in ["pin lost?", "pin --remove 1"] {
         // No byte can be written to any file; root is not exempt from this.
         let script = format!("trap '' XFSZ; ulimit -f 0; exec '{}' {args}", env!("CARGO_BIN_EXE_si"));
-        let output = std::process::Command::new("sh")
-            .args(["-c", &script])
-            .env_clear()
-            .envs([("HOME", sandbox.home.as_os_str()), ("TMPDIR", sandbox.tmp.as_os_str())])
-            .env("CLAUDE_CODE_SESSION_ID", SID)
-            .current_dir(&sandbox.cwd)
-            .output()
-            .unwrap();
+        let output = sh(&sandbox, &script);
         assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]), "{args}");
         assert!(String::from_utf8_lossy(&output.stderr).contains(": File too large"), "{output:?}");
         assert_eq!(sandbox.read(pin_file(&sandbox)), before, "{args}");
@@ -354,14 +355,7 @@ fn the_calls_that_the_slash_command_shows_work() {
     write_rows(&sandbox, SID, &[user("the topic is retries")]);
     let run = |script: &str| {
         let script = script.replace("si ", &format!("'{}' ", env!("CARGO_BIN_EXE_si")));
-        let output = std::process::Command::new("sh")
-            .args(["-c", &script])
-            .env_clear()
-            .envs([("HOME", sandbox.home.as_os_str()), ("TMPDIR", sandbox.tmp.as_os_str())])
-            .env("CLAUDE_CODE_SESSION_ID", SID)
-            .current_dir(&sandbox.cwd)
-            .output()
-            .unwrap();
+        let output = sh(&sandbox, &script);
         assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
