@@ -8,8 +8,13 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value, json};
+
+/// How long a turn takes at the least: the client writes its transcript up to a tenth of a second late, which no model
+/// outruns, and hooks are to find what they would find in life.
+const THINKING: Duration = Duration::from_millis(250);
 
 /// What the stand-in writes as the summary of a compaction.
 pub const SUMMARY: &str = "The stand-in's summary of the conversation.";
@@ -189,8 +194,10 @@ fn answer(body: Value, script: &Mutex<Script>) -> (&'static str, String) {
     };
     let model = request.body["model"].clone();
     let stream = request.body["stream"] == true;
+    let thinking = if request.purpose == Purpose::Turn { THINKING } else { Duration::ZERO };
     script.requests.push(request);
     drop(script);
+    std::thread::sleep(thinking);
     let mut blocks: Vec<Value> = turn
         .tools
         .iter()
