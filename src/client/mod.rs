@@ -8,6 +8,7 @@ pub mod json_len;
 mod lines;
 pub mod part;
 pub mod payload;
+mod pieces;
 pub mod pricing;
 pub mod project;
 mod row;

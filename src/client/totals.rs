@@ -6,12 +6,14 @@
 //! when somebody asks.
 
 use std::fs::File;
+use std::io;
 use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::lines::{self, Needles};
+use super::pieces;
 use super::pricing;
 use super::row::{NEEDLES, Row, Says};
 use super::tally::{self, Event, Reply, Source, Tally};
@@ -22,10 +24,6 @@ use crate::env::Env;
 use crate::store::records::totals::{Base, ByModel, Detail, Place, SinceCompactRecord, TotalsRecord};
 use crate::store::{Sid, StateFile, Store, file};
 
-/// From how many new bytes on two threads read them, one half each.
-const SHARED: u64 = 2 << 20;
-/// The most that a thread reads before its rows are counted: bounds the memory they take.
-const SEGMENT: u64 = 32 << 20;
 /// Subagents' files that are read.
 const MAX_AGENTS: usize = 5000;
 /// The bytes before the offset that a file is known by.
@@ -256,7 +254,7 @@ impl Reading<'_> {
             return None;
         }
         self.restart();
-        self.read(file, Source::Transcript, 0, offset)?;
+        self.read(file, Source::Transcript, 0, offset).ok()?;
         let detail = &mut self.tally.detail;
         detail.base = Some(base_of(record));
         detail.own.session.clear();
@@ -282,7 +280,7 @@ impl Reading<'_> {
         let from = self.tally.detail.place.offset;
         // Before the first foreign reply nobody looked for rows of the session's own.
         let looked = if self.tally.detail.foreign.session.is_empty() { 0 } else { from };
-        let end = self.read(file, Source::Transcript, from, size)?;
+        let end = self.read(file, Source::Transcript, from, size).ok()?;
         let mut grew = end > from;
         if grew {
             self.tally.detail.place = place(file, end)?;
@@ -296,7 +294,7 @@ impl Reading<'_> {
             // One that cannot be read now is read when it can.
             let Some((file, size)) = transcript::open(&agent.path) else { continue };
             let source = Source::Agent(hash(agent.name.as_bytes()) as u32 | 1);
-            let Some(end) = self.read(&file, source, from, size) else { continue };
+            let (Ok(end) | Err(end)) = self.read(&file, source, from, size);
             if let Some(place) = Some(end).filter(|end| *end > from).and_then(|end| place(&file, end)) {
                 self.tally.detail.agents.insert(agent.name.clone(), place);
                 grew = true;
@@ -305,31 +303,13 @@ impl Reading<'_> {
         Some(grew)
     }
 
-    /// Counts the rows between two offsets, in the order of the file, and returns the offset past the last whole row.
-    fn read(&mut self, file: &File, source: Source, from: u64, to: u64) -> Option<u64> {
+    /// Counts the rows between two offsets, in the order of the file, and returns the offset past the last whole row; an
+    /// error, should the file not be readable to its end, with the offset up to which rows were counted.
+    fn read(&mut self, file: &File, source: Source, from: u64, to: u64) -> Result<u64, u64> {
         let own = self.session.id;
-        let mut at = from;
-        while to - at > SHARED {
-            let step = (to - at).div_ceil(2).min(SEGMENT);
-            let middle = lines::next_line(file, at + step, to).ok()?;
-            let end = lines::next_line(file, (middle + step).min(to), to).ok()?;
-            let (first, second) = std::thread::scope(|scope| {
-                let second = scope.spawn(|| events(file, middle, end, own));
-                (events(file, at, middle, own), second.join().ok().flatten())
-            });
-            let ((first, ended), (second, second_ended)) = (first?, second?);
-            for event in first.into_iter().chain(second) {
-                self.tally.add(event, source);
-            }
-            at = if middle < end { second_ended } else { ended };
-            if end == to {
-                break;
-            }
-        }
-        let (last, end) = events(file, at, to, own)?;
-        for event in last {
-            self.tally.add(event, source);
-        }
+        let tally = &mut self.tally;
+        let count = |events: Vec<Event>| events.into_iter().for_each(|event| tally.add(event, source));
+        let end = pieces::read(file, from, to, |from, to| events(file, from, to, own), count)?;
         if end < to {
             let all = Needles::new(&NEEDLES);
             let unfinished = &mut self.unfinished;
@@ -337,9 +317,9 @@ impl Reading<'_> {
                 unfinished.extend(event(line, own).map(|event| (event, source)));
                 ControlFlow::Break(())
             };
-            lines::scan_back(file, end, to, &all, add).ok()?;
+            lines::scan_back(file, end, to, &all, add).map_err(|_| end)?;
         }
-        Some(end)
+        Ok(end)
     }
 
     /// Looks for a row of this session's own among those that use nothing, where it decides something: all replies so far
@@ -357,13 +337,13 @@ impl Reading<'_> {
 }
 
 /// The rows between two offsets that count, and the offset past the last whole line.
-fn events(file: &File, from: u64, to: u64, own: Option<&str>) -> Option<(Vec<Event>, u64)> {
+fn events(file: &File, from: u64, to: u64, own: Option<&str>) -> io::Result<(Vec<Event>, u64)> {
     let mut events = Vec::new();
     let end = lines::scan(file, from, to, &Needles::new(&NEEDLES), |line| {
         events.extend(event(line, own));
         ControlFlow::Continue(())
-    });
-    Some((events, end.ok()?))
+    })?;
+    Ok((events, end))
 }
 
 fn event(line: &[u8], own: Option<&str>) -> Option<Event> {
