@@ -5,7 +5,7 @@
 
 use memchr::memchr;
 
-use super::json::string_end;
+use super::json::{short_string_end, string_end};
 
 /// A place in a line.
 #[derive(Debug, Clone, Copy)]
@@ -51,11 +51,8 @@ impl<'a> Cursor<'a> {
             return Some(());
         }
         loop {
-            let key = self.raw_string()?;
-            // One that is wanted may be spelt with escapes.
-            if memchr(b'\\', key).is_some() {
-                return None;
-            }
+            // A key that is wanted may be spelt with escapes.
+            let key = self.plain_string()?;
             self.eat(b':')?;
             field(self, key)?;
             match self.peek()? {
@@ -82,26 +79,37 @@ impl<'a> Cursor<'a> {
         Some(&self.bytes[begin..self.at - 1])
     }
 
+    /// The same for a string without escapes; none for any other.
+    fn plain_string(&mut self) -> Option<&'a [u8]> {
+        self.peek()?;
+        if let Some(end) = short_string_end(self.bytes, self.at).filter(|_| self.bytes[self.at] == b'"') {
+            let raw = &self.bytes[self.at + 1..end - 1];
+            self.at = end;
+            return Some(raw);
+        }
+        self.raw_string().filter(|raw| memchr(b'\\', raw).is_none())
+    }
+
     /// A text, or none for null.
     pub fn text(&mut self) -> Option<Option<&'a str>> {
         if self.peek()? != b'"' {
             return self.null().map(|()| None);
         }
-        let raw = self.raw_string()?;
-        if memchr(b'\\', raw).is_some() {
-            return None;
-        }
-        std::str::from_utf8(raw).ok().map(Some)
+        std::str::from_utf8(self.plain_string()?).ok().map(Some)
     }
 
     /// A whole number.
     pub fn count(&mut self) -> Option<u64> {
-        self.peek()?;
-        let digits = self.bytes[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let text = std::str::from_utf8(&self.bytes[self.at..self.at + digits]).ok()?;
-        self.at += digits;
+        if !self.peek()?.is_ascii_digit() {
+            return None;
+        }
+        let mut count = 0u64;
+        while let Some(digit) = self.bytes.get(self.at).filter(|byte| byte.is_ascii_digit()) {
+            count = count.checked_mul(10)?.checked_add(u64::from(digit - b'0'))?;
+            self.at += 1;
+        }
         // A fraction or an exponent is left to the caller's other way.
-        matches!(self.peek()?, b',' | b'}').then(|| text.parse().ok())?
+        matches!(self.peek()?, b',' | b'}').then_some(count)
     }
 
     /// A truth value, false for null.

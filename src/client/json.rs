@@ -196,6 +196,9 @@ impl<'a> Cutter<'a> {
 /// The index behind the closing quote of the string that begins at `at`. Only quotes are looked for, since of a log most
 /// escapes are line ends: a quote closes the string unless an odd number of backslashes stands before it.
 pub(super) fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
+    if let Some(end) = short_string_end(bytes, at) {
+        return Some(end);
+    }
     let begin = at + 1;
     let mut at = begin;
     loop {
@@ -205,6 +208,30 @@ pub(super) fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
             return Some(at);
         }
     }
+}
+
+/// The same for a string of up to 40 bytes without an escape, as keys, ids and moments are: eight bytes at a time, in
+/// less than a call of [`memchr`] takes. None for any other.
+pub(super) fn short_string_end(bytes: &[u8], at: usize) -> Option<usize> {
+    /// The highest bit of each byte that is the wanted one; a mark above the first may be wrong.
+    const fn marks(word: u64, wanted: u8) -> u64 {
+        const ONES: u64 = u64::MAX / 0xff;
+        let zero = word ^ (ONES * wanted as u64);
+        zero.wrapping_sub(ONES) & !zero & (ONES << 7)
+    }
+    let mut at = at + 1;
+    for chunk in bytes.get(at..)?.as_chunks().0.iter().take(5) {
+        let word = u64::from_le_bytes(*chunk);
+        let (quotes, slashes) = (marks(word, b'"'), marks(word, b'\\'));
+        if slashes.trailing_zeros() < quotes.trailing_zeros() {
+            return None;
+        }
+        if quotes != 0 {
+            return Some(at + quotes.trailing_zeros() as usize / 8 + 1);
+        }
+        at += chunk.len();
+    }
+    None
 }
 
 /// Bytes from outside to text that JSON can be read from: a BOM is dropped, bad bytes are replaced.

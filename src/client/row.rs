@@ -74,7 +74,7 @@ fn usual(line: &[u8]) -> Option<Row<'_>> {
             b"sessionId" => row.session = cursor.text()?.map(Cow::from),
             b"timestamp" => timestamp = cursor.text()?,
             b"type" => row.kind = cursor.text()?.map(Cow::from),
-            b"uuid" => own_id = cursor.text()?,
+            b"uuid" if row.id.is_none() => own_id = cursor.text()?,
             b"subtype" => is_boundary = cursor.text()? == Some(COMPACT_BOUNDARY),
             b"compactMetadata" => compact = Some(cursor.raw()?),
             _ => cursor.skip()?,
