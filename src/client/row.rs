@@ -71,10 +71,10 @@ fn usual(line: &[u8]) -> Option<Row<'_>> {
         match key {
             b"message" => (row.id, reply) = message(cursor)?,
             b"isSidechain" => row.sidechain = cursor.flag()?,
-            b"sessionId" => row.session = cursor.text()?.map(Cow::from),
+            b"sessionId" => row.session = named(cursor)?.map(Cow::from),
             b"timestamp" => timestamp = cursor.text()?,
             b"type" => row.kind = cursor.text()?.map(Cow::from),
-            b"uuid" if row.id.is_none() => own_id = cursor.text()?,
+            b"uuid" if row.id.is_none() => own_id = named(cursor)?,
             b"subtype" => is_boundary = cursor.text()? == Some(COMPACT_BOUNDARY),
             b"compactMetadata" => compact = Some(cursor.raw()?),
             _ => cursor.skip()?,
@@ -91,6 +91,11 @@ fn usual(line: &[u8]) -> Option<Row<'_>> {
     cursor.is_at_end().then_some(row)
 }
 
+/// A text that names something; an empty one names nothing.
+fn named<'a>(cursor: &mut Cursor<'a>) -> Option<Option<&'a str>> {
+    Some(cursor.text()?.filter(|text| !text.is_empty()))
+}
+
 type Reply<'a> = (Usage, &'a str);
 
 /// The id of a message, and its usage and model if it tells a usage.
@@ -98,7 +103,7 @@ fn message<'a>(cursor: &mut Cursor<'a>) -> Option<(Option<Cow<'a, str>>, Option<
     let (mut id, mut model, mut usage) = (None, None, None);
     cursor.object(|cursor, key| {
         match key {
-            b"id" => id = cursor.text()?,
+            b"id" => id = named(cursor)?,
             b"model" => model = cursor.text()?,
             b"usage" => usage = Some(usage_object(cursor)?),
             _ => cursor.skip()?,
@@ -144,6 +149,7 @@ fn usage_object(cursor: &mut Cursor<'_>) -> Option<Usage> {
 /// Reads a row of any shape.
 fn of_object(row: &Object<'_>) -> Row<'static> {
     let owned = |text: Option<Cow<'_, str>>| text.map(|text| Cow::Owned(text.into_owned()));
+    let named = |object: &Object<'_>, key: &str| owned(object.str(key).filter(|text| !text.is_empty()));
     let message = row.get("message").and_then(Raw::object).unwrap_or_default();
     let at_ms = row.get("timestamp").and_then(moment);
     let says = if row.str("subtype").as_deref() == Some(COMPACT_BOUNDARY) {
@@ -154,8 +160,8 @@ fn of_object(row: &Object<'_>) -> Row<'static> {
         Says::Other
     };
     Row {
-        id: owned(message.str("id").or_else(|| row.str("uuid"))),
-        session: owned(row.str("sessionId")),
+        id: named(&message, "id").or_else(|| named(row, "uuid")),
+        session: named(row, "sessionId"),
         sidechain: row.get("isSidechain").and_then(Raw::bool) == Some(true),
         at_ms,
         kind: owned(row.str("type")),

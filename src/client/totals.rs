@@ -26,8 +26,8 @@ use crate::store::{Sid, StateFile, Store, file};
 
 /// Subagents' files that are read.
 const MAX_AGENTS: usize = 5000;
-/// The bytes before the offset that a file is known by.
-const KNOWN_BY: u64 = 64;
+/// The bytes before the offset that a file is known by: more than one row, since rows of one session end alike.
+const KNOWN_BY: u64 = 4 << 10;
 
 /// Tokens by model, and what they cost.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -111,6 +111,10 @@ fn rows_of_one_message_count_once_and_the_last_one_wins() {
     let unknown = with(nameless.clone(), "uuid", Value::Null);
     made.append(&lines(&[nameless.clone(), nameless, unknown.clone(), unknown]));
     assert_eq!(made.cost(), 308.0);
+    // An empty id is none.
+    let empty = |uuid: &str| with(with(reply(uuid, 1000), "message.id", "".into()), "uuid", uuid.into());
+    made.append(&lines(&[empty("e1"), empty("e2"), empty("e2"), empty(""), empty("")]));
+    assert_eq!(made.cost(), 4308.0);
 }
 
 #[test]
@@ -184,6 +188,15 @@ fn a_transcript_that_was_replaced_or_cut_is_read_from_its_start() {
     std::fs::remove_file(&made.transcript).unwrap();
     made.append(&grown);
     assert_eq!(made.cost(), 3333.0);
+    // In the same file, its rows as long as they were and with the same end.
+    let alike = |last: u64| {
+        let tail = |row: Value| with(row, "version", "9".repeat(64).into());
+        lines(&[tail(reply("n1", 1)), tail(reply("n2", last))])
+    };
+    std::fs::write(&made.transcript, alike(10)).unwrap();
+    assert_eq!(made.cost(), 11.0);
+    std::fs::write(&made.transcript, alike(50) + &lines(&[reply("n3", 100)])).unwrap();
+    assert_eq!(made.cost(), 151.0);
 }
 
 #[test]
@@ -260,6 +273,9 @@ fn rows_that_a_fork_copied_were_paid_elsewhere() {
     assert_eq!(made.cost(), 0.0, "the session has begun and not yet paid");
     made.append(&lines(&[reply("m3", 100), with(reply("m4", 1000), "sessionId", Value::Null)]));
     assert_eq!(made.cost(), 1100.0);
+    made.append(&lines(&[with(reply("m5", 10_000), "sessionId", "".into())]));
+    assert_eq!(made.cost(), 11_100.0, "an empty id names no other session");
+    made.append(&lines(&[reply("m6", 1000)]));
     assert_eq!(transcript::tail(&made.transcript).unwrap().context(), Some(1000));
 }
 

@@ -97,7 +97,7 @@ pub struct Place {
     pub offset: u64,
     /// Its inode.
     pub ino: u64,
-    /// A hash of the (up to) 64 bytes before the offset, in hex.
+    /// A hash of the (up to) 4 KB before the offset, in hex.
     pub hash: String,
 }
 
