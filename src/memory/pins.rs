@@ -26,8 +26,8 @@ pub const REPLY_LIMIT: usize = 10_000;
 /// How long a pin file is kept after its last change.
 const KEPT_MS: i64 = 14 * DAY_MS;
 const DAY_MS: i64 = 86_400_000;
-/// How far into a fork's transcript its parent's id is looked for, in bytes.
-const FORK_HEAD: usize = 16 << 20;
+/// How far from either end of a fork's transcript its parent's id is looked for, in bytes.
+const FORK_ENDS: usize = 16 << 20;
 /// How many pins that are too long to come back are named one by one.
 const NAMED: usize = 3;
 
@@ -246,28 +246,40 @@ fn adopt(call: &Call<'_>) -> Result<()> {
     if call.store.path(state).is_none_or(|path| path.symlink_metadata().is_ok()) {
         return Ok(());
     }
-    let Some(parent) = call.payload.transcript_path().and_then(|path| first_other_session(&path, &call.sid)) else {
-        return Ok(());
-    };
+    let Some(transcript) = call.payload.transcript_path() else { return Ok(()) };
     let guard = call.store.lock(state)?;
-    if let (None, Some(bytes)) = (call.store.read(state), call.store.read(StateFile::Pins(&parent))) {
-        guard.write(state, &bytes)?;
-        call.log.info("pin-inject", "pins taken over from the parent session", json!({"parent": parent.as_str()}));
+    if call.store.read(state).is_some() {
+        return Ok(());
+    }
+    for parent in other_sessions(&transcript, &call.sid) {
+        if let Some(bytes) = call.store.read(StateFile::Pins(&parent)) {
+            guard.write(state, &bytes)?;
+            call.log.info("pin-inject", "pins taken over from the parent session", json!({"parent": parent.as_str()}));
+            break;
+        }
     }
     Ok(())
 }
 
-/// The first `sessionId` in a transcript that is not `own`.
-fn first_other_session(path: &Path, own: &Sid) -> Option<Sid> {
-    let (mut found, mut read) = (None, 0);
+/// The sessions that a fork's transcript may come from: the last `sessionId` in it that is not `own`, since a fork of a
+/// fork holds rows of both, and the first.
+fn other_sessions(path: &Path, own: &Sid) -> impl Iterator<Item = Sid> {
+    let other = |line: &[u8]| {
+        let text = client_json::decode(line);
+        let id = Object::parse(&text)?.str("sessionId").filter(|id| !id.is_empty())?;
+        Some(Sid::new(&id)).filter(|sid| sid != own)
+    };
+    let (mut last, mut first, mut read) = (None, None, 0);
+    transcript::each_line_backwards(path, FORK_ENDS as u64, |line| {
+        last = other(line);
+        if last.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
     transcript::each_line(path, |line| {
         read += line.len();
-        let text = client_json::decode(line);
-        let id = Object::parse(&text).and_then(|row| row.str("sessionId")).filter(|id| !id.is_empty());
-        found = id.map(|id| Sid::new(&id)).filter(|sid| sid != own);
-        if found.is_some() || read > FORK_HEAD { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        first = other(line);
+        if first.is_some() || read > FORK_ENDS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    found
+    last.into_iter().chain(first)
 }
 
 /// Counts a pin file that was brought back as changed, so that a session in use never loses it. Once a day is enough.

@@ -93,6 +93,17 @@ fn a_fork_takes_its_parents_pins_along() {
 }
 
 #[test]
+fn a_fork_of_a_fork_takes_the_pins_of_the_fork() {
+    let home = Home::new();
+    home.pin("first", &["one"]);
+    let rows = "{\"sessionId\":\"first\"}\n{\"sessionId\":\"second\"}\n{\"sessionId\":\"third\"}\n";
+    home.start("second", "fork", "{\"sessionId\":\"first\"}\n");
+    home.pin("second", &["two"]);
+    home.start("third", "fork", rows);
+    assert_eq!(home.texts("third"), ["one", "two"]);
+}
+
+#[test]
 fn old_files_go_but_never_the_current_sessions() {
     let home = Home::new();
     for sid in ["mine", "old", "recent", "gone"] {
