@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use git2::{Delta, DescribeFormatOptions, DescribeOptions, DiffOptions, Oid, Repository, Sort};
@@ -14,6 +15,9 @@ use crate::store::{StateFile, Store};
 
 /// How long storing a commit's facts waits for the record's lock.
 const PATIENCE: Duration = Duration::from_millis(20);
+
+/// How long libgit2 is waited for: much longer than a repository takes that answers at all.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
 /// The most commits that are looked at for recent files.
 const MAX_RECENT: usize = 200;
@@ -51,7 +55,8 @@ fn facts(env: &Env, head: &Head) -> Option<CommitFacts> {
     if let Some(commit) = store.read_json(file).and_then(known) {
         return Some(commit);
     }
-    let commit = read_facts(head, id)?;
+    let (asked, of) = (head.clone(), id.to_string());
+    let commit = within(ANSWERS_WITHIN, move || read_facts(&asked, &of))?;
     if let Ok(guard) = store.lock_within(file, PATIENCE) {
         let record = store.read_json::<WorkTreeAnswer>(file).unwrap_or_default();
         let _ = guard.write_json(file, &WorkTreeAnswer { commit: Some(commit.clone()), ..record }); // asked again next time
@@ -69,6 +74,15 @@ fn read_facts(head: &Head, id: &str) -> Option<CommitFacts> {
     Some(CommitFacts { id: id.to_string(), subject: subject(&commit), at: commit.time().seconds() * 1000, tag })
 }
 
+/// The answer to a question to libgit2; none when it does not come in time. libgit2 opens what a repository and its
+/// config name whatever that is, so a pipe there, or a disk that is gone, holds it for ever: then its thread is left to
+/// the end of the process.
+fn within<T: Send + 'static>(budget: Duration, ask: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
+    let (answer, answered) = mpsc::channel();
+    std::thread::Builder::new().spawn(move || answer.send(ask())).ok()?;
+    answered.recv_timeout(budget).ok()?
+}
+
 fn open(head: &Head) -> Option<Repository> {
     // Hashing every object anew would tell of a broken disk, at a quarter of the time.
     git2::opts::strict_hash_verification(false);
@@ -83,20 +97,24 @@ fn subject(commit: &git2::Commit<'_>) -> String {
 
 /// What HEAD's commit holds at a path from the top of the work tree.
 pub fn committed(head: &Head, path: &str) -> Option<Vec<u8>> {
-    let repository = open(head)?;
-    let commit = repository.find_commit(Oid::from_str(head.id.as_deref()?).ok()?).ok()?;
-    let entry = commit.tree().ok()?.get_path(Path::new(path)).ok()?;
-    Some(repository.find_blob(entry.id()).ok()?.content().to_vec())
+    let (head, path) = (head.clone(), path.to_string());
+    within(ANSWERS_WITHIN, move || {
+        let repository = open(&head)?;
+        let commit = repository.find_commit(Oid::from_str(head.id.as_deref()?).ok()?).ok()?;
+        let entry = commit.tree().ok()?.get_path(Path::new(&path)).ok()?;
+        Some(repository.find_blob(entry.id()).ok()?.content().to_vec())
+    })
 }
 
 /// Paths that HEAD's commit changed against its first parent, from the top of the work tree, in order of name.
 pub fn commit_files(head: &Head) -> Vec<String> {
-    let find = || {
-        let repository = open(head)?;
+    let head = head.clone();
+    let find = move || {
+        let repository = open(&head)?;
         let commit = repository.find_commit(Oid::from_str(head.id.as_deref()?).ok()?).ok()?;
         changed(&repository, &commit)
     };
-    find().unwrap_or_default()
+    within(ANSWERS_WITHIN, find).unwrap_or_default()
 }
 
 /// Paths that a commit changed against its first parent; of a merge, what it brought in.
@@ -119,13 +137,17 @@ fn changed(repository: &Repository, commit: &git2::Commit<'_>) -> Option<Vec<Str
 
 /// Commits on HEAD since a moment, newest first, at most `max`.
 pub fn commits_since(head: &Head, since_ms: i64, max: usize) -> Vec<Commit> {
-    let mut commits = Vec::new();
-    each_since(head, since_ms, |_, commit| {
-        let at_ms = commit.time().seconds() * 1000;
-        commits.push(Commit { id: commit.id().to_string(), subject: subject(commit), at_ms });
-        commits.len() < max
-    });
-    commits
+    let head = head.clone();
+    let find = move || {
+        let mut commits = Vec::new();
+        each_since(&head, since_ms, |_, commit| {
+            let at_ms = commit.time().seconds() * 1000;
+            commits.push(Commit { id: commit.id().to_string(), subject: subject(commit), at_ms });
+            commits.len() < max
+        });
+        Some(commits)
+    };
+    within(ANSWERS_WITHIN, find).unwrap_or_default()
 }
 
 /// Paths at or below one of `within` that commits since a moment changed, from the top of the work tree, each once; merges
@@ -164,14 +186,21 @@ pub fn recent_files(env: &Env, dir: &Path, since_ms: i64, within: &[String], dea
 /// came to the end within `budget`.
 pub fn touched_since(head: &Head, since_ms: i64, budget: Duration, mut visit: impl FnMut(&str)) -> bool {
     let begun = Instant::now();
-    let mut in_time = true;
-    each_since(head, since_ms, |repository, commit| {
-        if commit.parent_count() < 2 {
-            changed(repository, commit).into_iter().flatten().for_each(|path| visit(&path));
-        }
-        in_time = begun.elapsed() < budget;
-        in_time
-    });
+    let head = head.clone();
+    let find = move || {
+        let mut paths = Vec::new();
+        let mut in_time = true;
+        each_since(&head, since_ms, |repository, commit| {
+            if commit.parent_count() < 2 {
+                paths.extend(changed(repository, commit).into_iter().flatten());
+            }
+            in_time = begun.elapsed() < budget;
+            in_time
+        });
+        Some((paths, in_time))
+    };
+    let Some((paths, in_time)) = within(budget + ANSWERS_WITHIN, find) else { return false };
+    paths.iter().for_each(|path| visit(path));
     in_time
 }
 

@@ -150,6 +150,7 @@ pub fn overwrite(path: &Path, bytes: &[u8], pad: usize) -> io::Result<bool> {
     if !fits || meta.nlink() != 1 || meta.mode() & 0o077 != 0 {
         return Ok(false);
     }
+    within_limit(meta.len())?;
     let mut content = bytes.to_vec();
     content.resize(meta.len() as usize, b' ');
     Ok(file.write_at(&content, 0).is_ok_and(|written| written == content.len()))
@@ -183,6 +184,7 @@ pub fn resolve_links(path: &Path) -> io::Result<PathBuf> {
 
 fn replace(path: &Path, parts: &[&[u8]], mode: u32, outlives: Outlives) -> io::Result<()> {
     static COUNTER: AtomicU32 = AtomicU32::new(0);
+    within_limit(parts.iter().map(|part| part.len() as u64).sum())?;
     parent_dir(path)?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
     let temp = path.with_file_name(temp_name(&name, std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed)));
@@ -262,6 +264,7 @@ fn append_whole(file: &mut File, lines: &str) -> io::Result<()> {
     if !lines.ends_with('\n') {
         bytes.push(b'\n');
     }
+    within_limit(before + bytes.len() as u64)?;
     if let Err(error) = file.write_all(&bytes) {
         let _ = file.set_len(before); // best effort: a torn line also reads as absent
         return Err(error);
@@ -272,7 +275,17 @@ fn append_whole(file: &mut File, lines: &str) -> io::Result<()> {
 /// Appends one line in a single write without a lock: for the debug log, where order between processes is free.
 pub fn append_line_unlocked(path: &Path, line: &str) -> io::Result<()> {
     parent_dir(path)?;
-    open_append(path)?.write_all(line.as_bytes())
+    let mut file = open_append(path)?;
+    within_limit(file.metadata()?.len() + line.len() as u64)?;
+    file.write_all(line.as_bytes())
+}
+
+/// Refuses a length that this process may give no file (`ulimit -f`): the system would kill it for the write.
+fn within_limit(len: u64) -> io::Result<()> {
+    match rustix::process::getrlimit(rustix::process::Resource::Fsize).current {
+        Some(limit) if len > limit => Err(rustix::io::Errno::FBIG.into()),
+        _ => Ok(()),
+    }
 }
 
 fn open_append(path: &Path) -> io::Result<File> {

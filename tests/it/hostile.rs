@@ -261,6 +261,51 @@ fn fifos_and_folders_in_the_place_of_records_are_not_waited_for() {
 }
 
 #[test]
+fn a_repository_that_never_answers_is_given_up() {
+    // What git opens whatever it is: a pipe there holds it for ever, as a disk that is gone does.
+    for place in [".git/config", ".git/packed-refs", ".git/objects/info/commit-graph"] {
+        let prepare = |sandbox: &Sandbox| {
+            sandbox.repo(&sandbox.cwd, &json!({"commits": [{"files": {"a": "1"}, "message": "feat: one"}]}));
+            let place = sandbox.cwd.join(place);
+            std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+            let _ = std::fs::remove_file(&place);
+            assert!(Command::new("mkfifo").arg(place).status().unwrap().success());
+        };
+        each_hook(place, prepare, with_payload);
+        let sandbox = Sandbox::new();
+        prepare(&sandbox);
+        let fields = ("CLAUDE_STATUSLINE_FIELDS", "project,branch,dirty,diffstat,task");
+        let run = sandbox.si(["statusline"]).stdin(payload(&sandbox).to_string()).var(fields.0, fields.1);
+        let output = run.var("NO_COLOR", "1").run();
+        assert!(output.stdout.starts_with("proj · main"), "{place}: {output}");
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{place}: {output}");
+    }
+}
+
+#[test]
+fn a_limit_to_the_size_of_files_ends_nobody() {
+    // In blocks of 512 bytes or of a kilobyte: nothing can be written, some records, all records but not the log.
+    for limit in [0, 1, 8] {
+        let script = |lane: &str| format!("ulimit -f {limit}; exec \"$SI\" {lane}");
+        let run = |sandbox: &Sandbox, lane: &str| {
+            let run = sandbox.program("sh", ["-c", &script(lane)]).var("SI", env!("CARGO_BIN_EXE_si"));
+            run.stdin(payload(sandbox).to_string()).run()
+        };
+        let logged = |sandbox: &Sandbox| {
+            let day = sandbox.env().local(sandbox.now_ms).format("%F").to_string();
+            let log = sandbox.home.join(format!(".claude/logs/session-intel-{day}.log"));
+            sandbox.write(&log, "x\n".repeat(20_000));
+        };
+        each_hook(&format!("ulimit -f {limit}"), logged, |sandbox, hook| run(sandbox, &format!("hook {hook}")));
+        let sandbox = Sandbox::new();
+        logged(&sandbox);
+        let output = run(&sandbox, "statusline");
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{limit}: {output}");
+        assert!(output.stdout.contains("proj"), "{limit}: {output}");
+    }
+}
+
+#[test]
 fn corrupt_records_read_as_absent() {
     for (what, bytes) in [
         ("nothing", &b""[..]),
