@@ -14,6 +14,9 @@ prefix=${PREFIX:-$HOME/.local}
 case $prefix in /*) ;; *) prefix=$PWD/$prefix ;; esac
 
 if [ ! -x "$prefix/bin/si" ]; then
+    case " $* " in *" --purge "*)
+        fail "--purge needs the program, and there is no $prefix/bin/si: name its place with PREFIX=…, or run install.sh and then this again." ;;
+    esac
     say "there is no $prefix/bin/si: nothing to do. If it was installed elsewhere, name the place with PREFIX=…"
     exit 0
 fi
@@ -31,3 +34,4 @@ rm -f "$prefix/bin/si" \
     "$prefix/share/zsh/site-functions/_si" \
     "$prefix/share/fish/vendor_completions.d/si.fish"
 say "removed $prefix/bin/si, its completions and its manual pages"
+case " $* " in *" --purge "*) ;; *) say "to remove what stays too, run install.sh and then uninstall.sh --purge" ;; esac

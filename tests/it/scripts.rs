@@ -78,6 +78,14 @@ fn the_scripts_install_and_remove_everything() {
         }
     }
     assert!(!machine.sandbox.read(machine.settings()).contains("hooks"));
+    // Without the program nobody can tell which files are si's.
+    let state = machine.sandbox.home.join(".claude/.si-bootstrap-state");
+    let (code, said) = machine.run("uninstall.sh", &["--purge"]);
+    assert!(code == 1 && said.contains("--purge needs the program") && said.lines().count() == 1, "{said}");
+    assert!(state.exists());
+    assert_eq!(machine.run("install.sh", &[]).0, 0);
+    assert_eq!(machine.run("uninstall.sh", &["--purge"]).0, 0);
+    assert!(!state.exists() && !prefix.join("bin/si").exists());
     assert_eq!(std::fs::read_dir(prefix.join("share/man/man1")).unwrap().count(), 1, "what is not ours stays");
 }
 
