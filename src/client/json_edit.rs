@@ -61,7 +61,6 @@ impl std::error::Error for Mismatch {}
 pub struct Document {
     text: String,
     root: Node,
-    bom: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -85,7 +84,8 @@ struct Member {
 }
 
 impl Document {
-    /// Reads a document. Nothing, or white space alone, counts as `{}`; a byte order mark is kept.
+    /// Reads a document. Nothing, or white space alone, counts as `{}`. A byte order mark is no part of it and is not written
+    /// back: many a reader of JSON stumbles over it.
     pub fn parse(bytes: &[u8]) -> Result<Document, Fault> {
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text,
@@ -94,14 +94,11 @@ impl Document {
                 return Err(fault(good.strip_prefix(BOM).unwrap_or(&good), good.len(), "this byte is not UTF-8"));
             }
         };
-        let (bom, text) = text.strip_prefix(BOM).map_or((false, text), |rest| (true, rest));
-        if text.trim().is_empty() {
-            return Document::of("{}\n".into(), bom);
-        }
-        Document::of(text.to_owned(), bom)
+        let text = text.strip_prefix(BOM).unwrap_or(text);
+        Document::of(if text.trim().is_empty() { "{}\n" } else { text }.to_owned())
     }
 
-    fn of(text: String, bom: bool) -> Result<Document, Fault> {
+    fn of(text: String) -> Result<Document, Fault> {
         let mut parser = Parser { text: &text, at: 0 };
         parser.space();
         let root = parser.value(0)?;
@@ -109,12 +106,12 @@ impl Document {
         if parser.at < text.len() {
             return Err(fault(&text, parser.at, "nothing may follow the end of the document"));
         }
-        Ok(Document { root, text, bom })
+        Ok(Document { root, text })
     }
 
     /// The document as it is to be written.
     pub fn to_bytes(&self) -> Vec<u8> {
-        [if self.bom { BOM } else { "" }, &self.text].concat().into_bytes()
+        self.text.clone().into_bytes()
     }
 
     /// The text of the value at `path`, as it stands.
@@ -247,7 +244,7 @@ impl Document {
     /// Replaces `span` by `new` and reads the result again; the document stays as it was when that fails.
     fn splice(&mut self, span: Range<usize>, new: &str, path: &[&str]) -> Result<(), Mismatch> {
         let text = [&self.text[..span.start], new, &self.text[span.end..]].concat();
-        *self = Document::of(text, self.bom).map_err(|_| mismatch(path, "JSON"))?;
+        *self = Document::of(text).map_err(|_| mismatch(path, "JSON"))?;
         Ok(())
     }
 

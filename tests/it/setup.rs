@@ -36,7 +36,7 @@ fn settings(sandbox: &Sandbox) -> PathBuf {
 }
 
 fn tree(sandbox: &Sandbox) -> Value {
-    serde_json::from_str(sandbox.read(settings(sandbox)).trim_start_matches('\u{feff}')).unwrap()
+    serde_json::from_str(&sandbox.read(settings(sandbox))).unwrap()
 }
 
 /// The commands of ours that are registered for `event`.

@@ -19,10 +19,11 @@ pub fn check(data: &[u8]) {
     agrees(data, document.is_ok());
     let Ok(document) = document else { return };
     let text = String::from_utf8_lossy(data);
-    if text.strip_prefix('\u{feff}').unwrap_or(&text).trim().is_empty() {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    if text.trim().is_empty() {
         return; // it counts as an empty object
     }
-    assert_eq!(document.to_bytes(), data, "reading changes nothing");
+    assert_eq!(document.to_bytes(), text.as_bytes(), "reading changes nothing but a byte order mark");
     one_edit(&document, data);
     if document.keys(&[]).is_some() {
         in_and_out(&document);
@@ -90,7 +91,7 @@ fn one_edit(document: &Document, data: &[u8]) {
         assert_eq!(added.value(&new), Some(value));
         assert!(added.remove(&new[..above + 1]));
         if !document.is_empty(&at[..above]) {
-            assert_eq!(added.to_bytes(), data, "put in and taken out");
+            assert_eq!(added.to_bytes(), text.as_bytes(), "put in and taken out");
         }
     }
 }
@@ -98,7 +99,6 @@ fn one_edit(document: &Document, data: &[u8]) {
 /// The edited text is the old one but for one piece of at most `length` bytes.
 fn one_piece(before: &str, after: &Document, length: usize) {
     let after = String::from_utf8(after.to_bytes()).expect("text stays text");
-    let after = after.strip_prefix('\u{feff}').unwrap_or(&after);
     let head = before.bytes().zip(after.bytes()).take_while(|(a, b)| a == b).count();
     let most = (before.len() - head).min(after.len() - head);
     let tail = before.bytes().rev().zip(after.bytes().rev()).take(most).take_while(|(a, b)| a == b).count();
