@@ -29,7 +29,8 @@ fn replaced(file: &str, heading: &str, body: &str) {
         return;
     }
     let after = context::replace_section(file, heading, body);
-    let own = |line: &&str| context::heading(line.trim_end()) == Some(heading) && line.ends_with('\n');
+    let named = |line: &str| context::heading(line.trim_end()).is_some_and(|found| context::is_named(found, heading));
+    let own = |line: &&str| named(line) && line.ends_with('\n');
     let lines: Vec<&str> = file.split_inclusive('\n').collect();
     let Some(at) = lines.iter().position(own) else {
         assert_eq!(after, file, "there is no {heading:?}");
@@ -40,7 +41,7 @@ fn replaced(file: &str, heading: &str, body: &str) {
     assert!(after.starts_with(&before) && after.ends_with(&behind), "{heading:?} of {file:?} became {after:?}");
     assert_eq!(after[before.len()..after.len() - behind.len()].trim(), body, "{heading:?} of {file:?}");
     assert_eq!(context::replace_section(&after, heading, body), after, "a second time changes nothing");
-    if lines.iter().filter(|line| context::heading(line.trim_end()) == Some(heading)).count() == 1 {
+    if lines.iter().filter(|line| named(line)).count() == 1 {
         let template = |line: &str| context::is_placeholder_line(line);
         let kept: Vec<&str> = body.lines().filter(|line| !template(line)).collect();
         assert_eq!(context::parse(&after).get(heading), Some(kept.join("\n").trim()), "{after:?}");
