@@ -84,10 +84,13 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
         changed = true;
     }
     for command in commands.iter().filter(|command| command.changed()) {
-        if command_files::is_users(&was, command) {
-            kept.push(command_files::keep(env, command)?);
-        }
-        settings::write(&command.path, &command.after)?;
+        let mut write = || {
+            if command_files::is_users(&was, command) {
+                kept.push(command_files::keep(env, command)?);
+            }
+            settings::write(&command.path, &command.after)
+        };
+        write().with_context(|| format!("all is in {} but not this slash command", planned.path.display()))?;
         changed = true;
     }
     changed |= docs::keep_schema(store)?;

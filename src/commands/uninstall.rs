@@ -73,7 +73,8 @@ pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     let mut notes = Vec::new();
     for leaving in &commands {
         let path = leaving.edit.path.display();
-        if let Some(copy) = leaving.take_out(env)? {
+        let stays = || format!("si is out of {}, but a slash command stays", edit.path.display());
+        if let Some(copy) = leaving.take_out(env).with_context(stays)? {
             notes.push(format!("Your version of {path} is kept in {}.", copy.display()));
         }
         if leaving.former.is_some() {

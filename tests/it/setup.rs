@@ -162,6 +162,22 @@ fn a_read_only_file_is_refused_in_one_sentence() {
 }
 
 #[test]
+fn a_slash_command_that_cannot_be_written_does_not_hide_that_the_rest_is_in() {
+    let sandbox = Sandbox::new();
+    let theirs = sandbox.home.join(".claude/commands/si.md");
+    sandbox.write(&theirs, "theirs");
+    std::fs::set_permissions(&theirs, std::fs::Permissions::from_mode(0o444)).unwrap();
+    let output = sandbox.si(["install"]).run();
+    assert_eq!((output.code, output.stderr.lines().count()), (1, 1), "{output}");
+    assert!(output.stderr.contains("settings.json but not this slash command: "), "{output}");
+    assert!(output.stderr.contains("si.md is read-only"), "{output}");
+    assert_eq!(ours(&sandbox, "PreCompact").len(), 1);
+    assert_eq!(sandbox.read(&theirs), "theirs");
+    assert_done(sandbox.si(["uninstall"]).run());
+    assert_eq!(sandbox.read(&theirs), "theirs");
+}
+
+#[test]
 fn many_installers_and_another_writer_lose_nothing() {
     let sandbox = Sandbox::new();
     sandbox.write(&settings(&sandbox), SETTINGS);
