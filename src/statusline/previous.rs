@@ -70,9 +70,9 @@ fn keep_styles(text: &str) -> String {
                     styled = !matches!(parameters, "" | "0");
                     out.push_str(&format!("\x1b[{parameters}m"));
                 }
-                Sequence::Link(link) => {
+                Sequence::Link(link, bell) => {
                     linked = !link.ends_with(';');
-                    out.push_str(&format!("\x1b]{link}\x1b\\"));
+                    out.push_str(&format!("\x1b]{link}{}", if bell { "\x07" } else { "\x1b\\" }));
                 }
                 Sequence::Other => {}
             },
@@ -97,8 +97,8 @@ fn keep_styles(text: &str) -> String {
 enum Sequence<'t> {
     /// Parameters of an SGR.
     Style(&'t str),
-    /// Body of an OSC 8.
-    Link(&'t str),
+    /// Body of an OSC 8, and whether a bell ends it.
+    Link(&'t str, bool),
     Other,
 }
 
@@ -121,7 +121,7 @@ fn sequence<'t>(rest: &mut &'t str) -> Sequence<'t> {
             let end = &rest[taken..];
             *rest = end.strip_prefix('\u{7}').or_else(|| end.strip_prefix("\u{1b}\\")).unwrap_or(end);
             let is_link = is_osc && body.starts_with("8;") && !body.chars().any(text::is_unsafe);
-            if is_link { Sequence::Link(body) } else { Sequence::Other }
+            if is_link { Sequence::Link(body, end.starts_with('\u{7}')) } else { Sequence::Other }
         }
         // Two or three characters: intermediate ones and a final one.
         Some(_) => {
@@ -159,7 +159,7 @@ mod tests {
             ("\x1b[1;31mred\x1b[0m", "\x1b[1;31mred\x1b[0m"),
             ("\x1b[38:5:208mx\x1b[m", "\x1b[38:5:208mx\x1b[m"),
             ("\x1b[31mopen", "\x1b[31mopen\x1b[0m"),
-            ("\x1b]8;;http://a/\x07link\x1b]8;;\x07", "\x1b]8;;http://a/\x1b\\link\x1b]8;;\x1b\\"),
+            ("\x1b]8;;http://a/\x07link\x1b]8;;\x07", "\x1b]8;;http://a/\x07link\x1b]8;;\x07"),
             ("\x1b]8;id=1;http://a/\x1b\\link", "\x1b]8;id=1;http://a/\x1b\\link\x1b]8;;\x1b\\"),
             ("a\x1b[2Jb\x1b[1;1Hc\x1b[?25ld", "abcd"),
             ("\x1b]0;title\x07x\x1b]52;c;aGk=\x07y", "xy"),
