@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use si::store::StateFile;
 
 use crate::support::Sandbox;
@@ -75,7 +75,11 @@ struct Counts {
 
 impl Session {
     fn new() -> Session {
-        Session { world: World::busy(), calls: 1_000_000, killed: 0 }
+        let world = World::busy();
+        // A long sweep would fill the archive, and then each result would take the place of another.
+        let config = json!({"toolArchive": {"thresholdChars": 500, "maxPerSession": 100_000}});
+        world.sandbox.write(&world.path(StateFile::Config), config.to_string());
+        Session { world, calls: 1_000_000, killed: 0 }
     }
 
     fn sandbox(&self) -> &Sandbox {
