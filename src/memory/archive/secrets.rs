@@ -1,5 +1,5 @@
 //! Whether a tool call touched what `shape.dropGlobs` keeps secret: by a path of its input, wherever in it that stands, by
-//! a word of its command, by what it searches, or by a file that its answer names.
+//! a word of its command, by what it searches, or by a file that its answer names: that of a search, or a diff.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,8 @@ const MAX_PATH: usize = 4096;
 const PATH_KEYS: [&str; 10] = ["path", "file", "folder", "dir", "uri", "url", "notebook", "source", "target", "dest"];
 /// Parts of keys whose values are run.
 const COMMAND_KEYS: [&str; 2] = ["command", "cmd"];
+/// Programs that search files, beside all whose name ends in `grep`.
+const SEARCHES: [&str; 3] = ["rg", "ag", "ack"];
 /// What the client's own tools write or look for: text, no path.
 const TEXT_KEYS: [&str; 5] = ["content", "old_string", "new_string", "new_source", "prompt"];
 
@@ -30,19 +32,31 @@ pub fn touched(call: &Call<'_>) -> bool {
     let base = anchor.or_else(|| cwd.clone()).unwrap_or_default();
     let config = call.config.for_project(&base);
     let tool = call.payload.tool_name().unwrap_or_default();
+    let input = call.payload.tool_input();
     let look = Look {
         globs: Globs::new(&config.shape.drop_globs),
         base: base.to_str(),
         cwd: cwd.as_deref(),
         foreign: tool.starts_with("mcp__"),
         grep: tool == "Grep",
+        searches: input
+            .and_then(Raw::object)
+            .and_then(|input| input.str("command"))
+            .is_some_and(|text| searches(&text)),
     };
     if look.globs.is_empty() {
         return false;
     }
-    let input = call.payload.tool_input();
     let answer = call.payload.tool_response().and_then(|answer| answer.object());
     input.is_some_and(|input| look.value("", input, None, MAX_DEPTH)) || answer.is_some_and(|answer| look.found(answer))
+}
+
+/// Whether a command starts one of the programs that begin each line of their answer with the file it is from.
+fn searches(command: &str) -> bool {
+    glob::shell_words(command).any(|word| {
+        let program = word.rsplit('/').next().unwrap_or_default();
+        program.ends_with("grep") || SEARCHES.contains(&program)
+    })
 }
 
 /// What is looked for, and for whom.
@@ -54,6 +68,8 @@ struct Look<'a> {
     foreign: bool,
     /// Whether `pattern` is no path but a regular expression.
     grep: bool,
+    /// Whether it is a command that searches.
+    searches: bool,
 }
 
 impl Look<'_> {
@@ -92,15 +108,20 @@ impl Look<'_> {
             || (word && is(&PATH_KEYS) || looks_so) && self.globs.hit_command(&path, self.base)
     }
 
-    /// Whether the answer of a search shows a secret: it names the files, or begins each line with one.
+    /// Whether the answer shows a secret: that of a search names the files, or begins each line with one; a diff names them
+    /// above its parts.
     fn found(&self, answer: &Object<'_>) -> bool {
         let names = answer.get("filenames").and_then(Raw::items).unwrap_or_default();
         if names.into_iter().filter_map(Raw::str).any(|path| self.globs.hit_path(&path, self.base)) {
             return true;
         }
-        let Some(text) = answer.str("content").filter(|_| self.grep) else { return false };
+        let Some(text) = answer.str(if self.grep { "content" } else { "stdout" }) else { return false };
         let mut last = "";
-        text.lines().filter_map(|line| line.split_once(':')).any(|(path, _)| {
+        text.lines().any(|line| {
+            if let Some(path) = line.strip_prefix("+++ ").or_else(|| line.strip_prefix("--- ")) {
+                return self.globs.hit_path(path.split('\t').next().unwrap_or_default(), self.base);
+            }
+            let Some((path, _)) = line.split_once(':').filter(|_| self.grep || self.searches) else { return false };
             let again = std::mem::replace(&mut last, path) == path;
             let is_path = path.contains(['/', '.']) && !path.contains(char::is_whitespace);
             !again && is_path && self.globs.hit_path(path, self.base)

@@ -127,6 +127,20 @@ fn a_secret_is_found_wherever_in_the_input_it_is_named() {
     home.call(json!({"session_id": "s", "tool_use_id": "x", "tool_name": "Grep", "cwd": "/w", "tool_input": {"pattern": "KEY"},
         "tool_response": {"mode": "content", "filenames": [], "content": format!("a.rs:1:KEY\nconf/.env:3:{}", big("KEY=1"))}}));
     assert!(!home.folder().exists());
+    // So do those of a command that searches, and a diff names its files.
+    let lines = format!("a.rs:1:KEY\n./conf/.env:KEY=1\n{}", big("x"));
+    let diff = format!("--- a/a.rs\n+++ b/a.rs\n--- a/.env.prod\n+++ b/.env.prod\n+KEY=1\n{}", big("x"));
+    for (command, stdout) in [
+        ("grep -r KEY .", &lines),
+        ("cd /w && rg KEY | head -50", &lines),
+        ("git grep KEY", &lines),
+        ("/usr/bin/egrep -r KEY .", &lines),
+        ("git log -p -3", &diff),
+    ] {
+        home.call(json!({"session_id": "s", "tool_use_id": "x", "tool_name": "Bash", "cwd": "/w",
+            "tool_input": {"command": command}, "tool_response": {"stdout": stdout}}));
+        assert!(!home.folder().exists(), "{command}");
+    }
 }
 
 #[test]
@@ -145,6 +159,13 @@ fn talk_of_secrets_is_none() {
         home.call(json!({"session_id": "s", "tool_use_id": at.to_string(), "tool_name": tool, "cwd": "/w",
             "tool_input": input, "tool_response": big("fine")}));
         assert_eq!(home.ids().len(), at + 1, "{tool} {input}");
+    }
+    // Lines of a program that does not search, and of a search that only speaks of secrets.
+    for (command, line) in [("cargo build", ".env: not read"), ("grep -r KEY src", "src/a.rs:1:read(\"x/.env: y\")")] {
+        let stdout = format!("{line}\n{}", big("fine"));
+        home.call(json!({"session_id": "s", "tool_use_id": command, "tool_name": "Bash", "cwd": "/w",
+            "tool_input": {"command": command}, "tool_response": {"stdout": stdout}}));
+        assert!(home.body(command).is_some(), "{command}");
     }
 }
 
