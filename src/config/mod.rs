@@ -323,6 +323,14 @@ mod tests {
         let services = &config.statusline.service_health;
         assert_eq!((services.len(), services[0].ttl_sec), (1, 30));
         assert_eq!(config.broken, None);
+        let config = load(
+            r#"{"statusline":{"fields":["zone",5,null,["x"],"task"]},"shape":{"dropGlobs":[7],"preserveGlobs":["a/**",{}]}}"#,
+            None,
+            &[],
+        );
+        assert_eq!(config.statusline.fields, ["zone", "task"]);
+        assert_eq!(config.shape.drop_globs, Config::default().shape.drop_globs);
+        assert_eq!(config.shape.preserve_globs, ["a/**"]);
     }
 
     #[test]

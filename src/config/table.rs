@@ -42,7 +42,8 @@ impl Key {
 pub struct Spec {
     /// Type and range.
     pub kind: Kind,
-    /// Whether a number out of range in the file is moved to the nearest end instead of ignored.
+    /// Whether a number out of range in the file is moved to the nearest end instead of ignored, and a list in the file
+    /// loses what is no text instead of being ignored.
     pub clamp: bool,
     /// Variables that set it; later ones win.
     pub vars: &'static [Var],
@@ -142,7 +143,7 @@ pub(super) const fn word(words: &'static [&'static str]) -> Spec {
 }
 
 pub(super) const fn list() -> Spec {
-    spec(Kind::List).not_in_form()
+    spec(Kind::List).clamped().not_in_form()
 }
 
 pub(super) const fn services() -> Spec {
@@ -285,8 +286,12 @@ impl<T: FieldType> FieldType for Option<T> {
 }
 
 impl FieldType for Vec<String> {
-    fn read(raw: Raw<'_>, _: &Spec) -> Option<Vec<String>> {
-        raw.items()?.into_iter().map(|item| item.str().map(|text| text.into_owned())).collect()
+    fn read(raw: Raw<'_>, spec: &Spec) -> Option<Vec<String>> {
+        let items = raw.items()?;
+        let texts: Vec<String> = items.iter().filter_map(|item| Some(item.str()?.into_owned())).collect();
+        // What is no text falls out alone, unless nothing else is there.
+        let usable = texts.len() == items.len() || spec.clamp && !texts.is_empty();
+        usable.then_some(texts)
     }
 
     fn value(&self) -> Option<Value> {

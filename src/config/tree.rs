@@ -159,7 +159,12 @@ fn check(object: &Object<'_>, section: &str, say: &mut dyn FnMut(String)) {
         };
         if !raw.is_null() && !key.fits(raw) {
             let shown: String = raw.text().chars().take(40).collect();
-            let now = if key.spec.clamp && raw.f64().is_some() { "the nearest is taken" } else { "the default holds" };
+            let some_text = || raw.items().is_some_and(|items| items.iter().any(|item| item.str().is_some()));
+            let now = match key.spec.clamp {
+                true if raw.f64().is_some() => "the nearest is taken",
+                true if some_text() => "only its texts count",
+                _ => "the default holds",
+            };
             say(format!("{path} is {shown}, and {now}; it takes {}", key.accepted()));
         }
         if key.spec.kind == super::Kind::Projects {
