@@ -85,8 +85,8 @@ fn usual(line: &[u8]) -> Option<Row<'_>> {
     row.at_ms = timestamp.and_then(parse_iso);
     row.says = match reply {
         _ if is_boundary => Says::Compacted(boundary(compact.and_then(|raw| Raw::new(raw).object()), row.at_ms)),
-        Some((usage, model)) => used(usage, model.into()),
-        None => Says::Other,
+        Some((usage, model)) if is_message(row.kind.as_deref()) => used(usage, model.into()),
+        _ => Says::Other,
     };
     cursor.is_at_end().then_some(row)
 }
@@ -152,9 +152,10 @@ fn of_object(row: &Object<'_>) -> Row<'static> {
     let named = |object: &Object<'_>, key: &str| owned(object.str(key).filter(|text| !text.is_empty()));
     let message = row.get("message").and_then(Raw::object).unwrap_or_default();
     let at_ms = row.get("timestamp").and_then(moment);
+    let kind = owned(row.str("type"));
     let says = if row.str("subtype").as_deref() == Some(COMPACT_BOUNDARY) {
         Says::Compacted(boundary(row.get("compactMetadata").and_then(Raw::object), at_ms))
-    } else if let Some(usage) = message.get("usage").and_then(Raw::object) {
+    } else if let Some(usage) = message.get("usage").and_then(Raw::object).filter(|_| is_message(kind.as_deref())) {
         used(Usage::parse(&usage), owned(message.str("model")).unwrap_or_default())
     } else {
         Says::Other
@@ -164,9 +165,14 @@ fn of_object(row: &Object<'_>) -> Row<'static> {
         session: named(row, "sessionId"),
         sidechain: row.get("isSidechain").and_then(Raw::bool) == Some(true),
         at_ms,
-        kind: owned(row.str("type")),
+        kind,
         says,
     }
+}
+
+/// Whether rows of a kind are messages: others may hold a copy of one, and grow with every release.
+pub(crate) fn is_message(kind: Option<&str>) -> bool {
+    matches!(kind, None | Some("assistant" | "user"))
 }
 
 fn used(usage: Usage, model: Cow<'_, str>) -> Says<'_> {
@@ -244,6 +250,10 @@ mod tests {
         {
             let line = USUAL.replace(from, to).replace(":345,", ":0,").replace(":60643,", ":0,").replace(":40,", ":0,");
             assert_eq!(Row::parse(line.as_bytes()).unwrap().context(), None, "{to}");
+        }
+        for odd in ["", "\\u0070"] {
+            let copy = USUAL.replace("\"type\":\"assistant\"", &format!("\"type\":\"{odd}progress\""));
+            assert_eq!(Row::parse(copy.as_bytes()).unwrap().says, Says::Other, "{odd}");
         }
         assert_eq!(Row::parse(b"oops"), None);
         assert_eq!(Row::parse(b"[1]"), None);

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::json::{self, Object, Raw};
 use super::lines::{self, Needles};
+use super::row::is_message;
 use super::{transcript, usage};
 use crate::text::utf16_len;
 
@@ -82,7 +83,8 @@ fn turns(path: &Path, scan_bytes: u64) -> Option<Vec<Turn>> {
 }
 
 fn add_row(turns: &mut Vec<Turn>, row: &Object<'_>) -> Option<()> {
-    if row.get("isSidechain").and_then(Raw::bool) == Some(true) {
+    let sidechain = row.get("isSidechain").and_then(Raw::bool) == Some(true);
+    if sidechain || !is_message(row.str("type").as_deref()) {
         return None;
     }
     let message = row.get("message")?.object()?;
