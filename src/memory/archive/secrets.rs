@@ -12,6 +12,8 @@ use crate::watch::shape;
 /// How many words with wildcards of one command are looked into, and how many names of a folder.
 const MAX_WILD: usize = 32;
 const MAX_LISTED: usize = 5000;
+/// How many files of one answer are looked at; one that names more is taken to name a secret.
+const MAX_NAMED: usize = 2000;
 /// How deep an input is looked into.
 const MAX_DEPTH: usize = 32;
 /// A text that is longer names no path.
@@ -111,20 +113,25 @@ impl Look<'_> {
     /// Whether the answer shows a secret: that of a search names the files, or begins each line with one; a diff names them
     /// above its parts.
     fn found(&self, answer: &Object<'_>) -> bool {
+        let mut looked = 0;
+        let mut hit = |path: &str| {
+            looked += 1;
+            looked > MAX_NAMED || self.globs.hit_path(path, self.base)
+        };
         let names = answer.get("filenames").and_then(Raw::items).unwrap_or_default();
-        if names.into_iter().filter_map(Raw::str).any(|path| self.globs.hit_path(&path, self.base)) {
+        if names.into_iter().filter_map(Raw::str).any(|path| hit(&path)) {
             return true;
         }
         let Some(text) = answer.str(if self.grep { "content" } else { "stdout" }) else { return false };
         let mut last = "";
         text.lines().any(|line| {
             if let Some(path) = line.strip_prefix("+++ ").or_else(|| line.strip_prefix("--- ")) {
-                return self.globs.hit_path(path.split('\t').next().unwrap_or_default(), self.base);
+                return hit(path.split('\t').next().unwrap_or_default());
             }
             let Some((path, _)) = line.split_once(':').filter(|_| self.grep || self.searches) else { return false };
             let again = std::mem::replace(&mut last, path) == path;
             let is_path = path.contains(['/', '.']) && !path.contains(char::is_whitespace);
-            !again && is_path && self.globs.hit_path(path, self.base)
+            !again && is_path && hit(path)
         })
     }
 

@@ -144,6 +144,25 @@ fn a_secret_is_found_wherever_in_the_input_it_is_named() {
 }
 
 #[test]
+fn an_answer_that_names_more_files_than_can_be_looked_at_is_not_kept() {
+    let home = Home::new();
+    let names = |count: usize| (0..count).map(|n| format!("src/f{n}.rs")).collect::<Vec<_>>();
+    for (count, kept) in [(2000, true), (2001, false)] {
+        let lines: String = names(count).iter().map(|name| format!("{name}:1:KEY\n{name}:2:KEY\n")).collect();
+        for (tool, answer) in [
+            ("Bash", json!({"stdout": lines})),
+            ("Grep", json!({"content": lines})),
+            ("Glob", json!({"filenames": names(count)})),
+        ] {
+            let id = format!("{tool}-{count}");
+            home.call(json!({"session_id": "s", "tool_use_id": id, "tool_name": tool, "cwd": "/w",
+                "tool_input": {"command": "grep -r KEY ."}, "tool_response": answer}));
+            assert_eq!(home.body(&id).is_some(), kept, "{id}");
+        }
+    }
+}
+
+#[test]
 fn talk_of_secrets_is_none() {
     let home = Home::new();
     let calls = [
