@@ -1,6 +1,7 @@
 //! Transcripts: however one grows, reading it bit by bit gives what reading it whole gives, and that is what counting
 //! its rows by hand gives; and what is dug out of it may be shown.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
@@ -91,7 +92,9 @@ impl Count {
     }
 
     fn row(&mut self, row: &Object<'_>, wanted: bool, names_own: bool) {
-        let session = row.str("sessionId");
+        let named =
+            |object: &Object<'_>, key: &str| object.str(key).filter(|name| !name.is_empty()).map(Cow::into_owned);
+        let session = named(row, "sessionId");
         let own = session.as_deref() == Some(OWN);
         self.own_seen |= own && names_own;
         let sidechain = row.get("isSidechain").and_then(Raw::bool) == Some(true);
@@ -107,6 +110,9 @@ impl Count {
         }
         let message = row.get("message").and_then(Raw::object).unwrap_or_default();
         let Some(usage) = message.get("usage").and_then(Raw::object) else { return };
+        if !matches!(row.str("type").as_deref(), None | Some("assistant" | "user")) {
+            return;
+        }
         let usage = Usage::parse(&usage);
         if message.str("model").as_deref() == Some("<synthetic>") {
             return;
@@ -120,8 +126,8 @@ impl Count {
         self.sure &= usage.total() < SANE;
         self.own_seen |= own;
         let counted = (usage, own || session.is_none());
-        match message.str("id").or_else(|| row.str("uuid")) {
-            Some(id) => drop(self.by_id.insert(id.into_owned(), counted)),
+        match named(&message, "id").or_else(|| named(row, "uuid")) {
+            Some(id) => drop(self.by_id.insert(id, counted)),
             None => self.nameless.push(counted),
         }
     }
