@@ -31,6 +31,8 @@ const ASK: u16 = b'?' as u16;
 const MAX_WORD: usize = 4096;
 /// How many letters at most an option takes that its value follows without a space: `-f.env`, `-xzf.env`.
 const MAX_OPTION: usize = 8;
+/// How many `@` of one word are looked behind; a word with more is taken to name a secret.
+const MAX_MARKS: usize = 16;
 /// How many words one word with braces becomes at most.
 const MAX_WRITTEN_OUT: usize = 64;
 
@@ -210,7 +212,9 @@ impl Globs {
         }
         let between = |c: char| c.is_whitespace() || "'\"`;|&<>(){}=,:$".contains(c);
         command.split(between).filter(|word| !word.is_empty()).any(|word| self.hit_path(word, base))
-            || shell_words(command).any(|word| tails(&word).any(|path| self.hit_search(path, base)))
+            || shell_words(command).any(|word| {
+                word.matches('@').nth(MAX_MARKS).is_some() || tails(&word).any(|path| self.hit_search(path, base))
+            })
     }
 
     /// Whether a path, which may have wildcards, could name, or lie in, what a pattern matches.
@@ -373,6 +377,8 @@ mod tests {
             ("head Key.P?m", true),
             ("npm i @scope/env", false),
             ("tar -xzf env.tar", false),
+            ("mail a@b@c@d@e@f@g@h@i@j@k@l@m@n@o@p@q", false),
+            ("mail a@b@c@d@e@f@g@h@i@j@k@l@m@n@o@p@q@r", true), // more than are looked behind
         ] {
             assert_eq!(secrets().hit_command(command, Some("/w/app")), hit, "{command}");
         }

@@ -3,7 +3,7 @@
 //! Two signals, the files that are named and the words that are used, make a score from 0 to 1. A signal that has
 //! nothing to say is left out, and without any the answer is none.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::client::json::{Object, Raw};
 use crate::compaction::session_context;
@@ -75,14 +75,25 @@ fn code_spans(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Names in the order in which they came, each once: a prompt may hold a listing of thousands.
+#[derive(Debug, Default)]
+struct Names {
+    names: Vec<String>,
+    known: HashSet<String>,
+}
+
+impl Names {
+    fn add(&mut self, name: &str) {
+        if !name.is_empty() && self.known.insert(name.to_string()) {
+            self.names.push(name.to_string());
+        }
+    }
+}
+
 /// The files that a prompt names, each once: `@references`, code that looks like a path, words with a slash.
 pub fn files(prompt: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut add = |file: &str| {
-        if !file.is_empty() && !found.iter().any(|known| known == file) {
-            found.push(file.to_string());
-        }
-    };
+    let mut found = Names::default();
+    let mut add = |file: &str| found.add(file);
     for (at, _) in prompt.match_indices('@') {
         let rest = &prompt[at + 1..];
         let end = rest.find(|c: char| !(c.is_alphanumeric() || "_./-~+".contains(c))).unwrap_or(rest.len());
@@ -103,7 +114,7 @@ pub fn files(prompt: &str) -> Vec<String> {
             add(word);
         }
     }
-    found
+    found.names
 }
 
 /// The files listed in the `Key Files` section of a session-context.md.
@@ -147,13 +158,13 @@ fn section<'a>(content: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
 pub struct Mentions<'a> {
     turns_left: usize,
     bases: &'a [String],
-    files: Vec<String>,
+    files: Names,
 }
 
 impl<'a> Mentions<'a> {
     /// Collects over at most `turns` turns; absolute paths below one of `bases` become relative to it.
     pub fn new(turns: usize, bases: &'a [String]) -> Mentions<'a> {
-        Mentions { turns_left: turns, bases, files: Vec::new() }
+        Mentions { turns_left: turns, bases, files: Names::default() }
     }
 
     /// Takes one row of the transcript; false once enough turns were seen.
@@ -179,7 +190,7 @@ impl<'a> Mentions<'a> {
 
     /// What was found, each file once.
     pub fn into_files(self) -> Vec<String> {
-        self.files
+        self.files.names
     }
 
     fn block(&mut self, block: Raw<'_>) -> bool {
@@ -208,10 +219,7 @@ impl<'a> Mentions<'a> {
     }
 
     fn add(&mut self, path: &str) {
-        let path = relative(path, self.bases).trim_start_matches('/').to_string();
-        if !path.is_empty() && !self.files.contains(&path) {
-            self.files.push(path);
-        }
+        self.files.add(relative(path, self.bases).trim_start_matches('/'));
     }
 }
 
@@ -292,16 +300,13 @@ pub fn score(prompt: &str, baseline: &Baseline) -> Option<f64> {
 /// The files that a prompt names, as they are compared: relative to one of `bases`, each once, without `@`, line numbers
 /// and punctuation.
 pub fn named(prompt: &str, bases: &[String]) -> Vec<String> {
-    let mut plain = Vec::new();
+    let mut plain = Names::default();
     for file in &files(prompt) {
         let file = file.trim_start_matches('@').trim_end_matches(['.', ',', ';', ':', '!', '?']);
         let named = file.split_once(':').filter(|(_, line)| line.starts_with(|c: char| c.is_ascii_digit()));
-        let file = relative(named.map_or(file, |(file, _)| file), bases).to_string();
-        if !file.is_empty() && !plain.contains(&file) {
-            plain.push(file);
-        }
+        plain.add(relative(named.map_or(file, |(file, _)| file), bases));
     }
-    plain
+    plain.names
 }
 
 /// What to say about a prompt.

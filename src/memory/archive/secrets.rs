@@ -2,6 +2,7 @@
 //! a word of its command, by what it searches, or by a file that its answer names: that of a search, or a diff.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use crate::call::Call;
@@ -14,6 +15,8 @@ const MAX_WILD: usize = 32;
 const MAX_LISTED: usize = 5000;
 /// How many files of one answer are looked at; one that names more is taken to name a secret.
 const MAX_NAMED: usize = 2000;
+/// How many bytes of one input are compared with the globs; one that holds more is taken to name a secret.
+const MAX_COMPARED: usize = 256 << 10;
 /// How deep an input is looked into.
 const MAX_DEPTH: usize = 32;
 /// A text that is longer names no path.
@@ -45,6 +48,7 @@ pub fn touched(call: &Call<'_>) -> bool {
             .and_then(Raw::object)
             .and_then(|input| input.str("command"))
             .is_some_and(|text| searches(&text)),
+        compared: Cell::new(0),
     };
     if look.globs.is_empty() {
         return false;
@@ -72,6 +76,8 @@ struct Look<'a> {
     grep: bool,
     /// Whether it is a command that searches.
     searches: bool,
+    /// How many bytes were compared.
+    compared: Cell<usize>,
 }
 
 impl Look<'_> {
@@ -93,21 +99,28 @@ impl Look<'_> {
         let key = key.to_ascii_lowercase();
         let is = |parts: &[&str]| parts.iter().any(|part| key.contains(part));
         if is(&COMMAND_KEYS) {
-            return self.globs.hit_command(text, self.base) || self.stands_for_secret(text);
+            return self.too_much(text) || self.globs.hit_command(text, self.base) || self.stands_for_secret(text);
         }
         let no_path = !self.foreign && TEXT_KEYS.contains(&key.as_str()) || self.grep && key == "pattern";
         if no_path || text.len() > MAX_PATH {
             return false;
         }
         if key.contains("glob") || key == "pattern" && !self.foreign {
-            return self.globs.hit_globs(text, folder, self.base);
+            return self.too_much(text) || self.globs.hit_globs(text, folder, self.base);
         }
         let Some(path) = local(text.trim()) else { return false };
         let word = !path.contains(char::is_whitespace);
         let looks_so = word && path.contains(['/', '.', '\\']);
         // A path may have spaces; with a wildcard, an `@` or commas in it, it is still one word.
-        (is(&PATH_KEYS) || looks_so) && self.globs.hit_path(&path.replace('\\', "/"), self.base)
+        (is(&PATH_KEYS) || looks_so) && self.too_much(&path)
+            || (is(&PATH_KEYS) || looks_so) && self.globs.hit_path(&path.replace('\\', "/"), self.base)
             || (word && is(&PATH_KEYS) || looks_so) && self.globs.hit_command(&path, self.base)
+    }
+
+    /// Whether there is more to compare than time for it.
+    fn too_much(&self, text: &str) -> bool {
+        self.compared.set(self.compared.get() + text.len());
+        self.compared.get() > MAX_COMPARED
     }
 
     /// Whether the answer shows a secret: that of a search names the files, or begins each line with one; a diff names them

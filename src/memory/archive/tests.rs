@@ -144,6 +144,24 @@ fn a_secret_is_found_wherever_in_the_input_it_is_named() {
 }
 
 #[test]
+fn a_call_that_names_more_than_can_be_compared_is_not_kept() {
+    let home = Home::new();
+    for (count, kept) in [(1000, true), (100_000, false)] {
+        for (tool, input) in [
+            ("mcp__fs__read", json!({"paths": vec!["a/b.rs"; count]})),
+            ("Bash", json!({"command": "cat a.rs ".repeat(count)})),
+        ] {
+            let id = format!("{tool}-{count}");
+            home.call(
+                json!({"session_id": "s", "tool_use_id": id, "tool_name": tool, "cwd": "/w", "tool_input": input,
+                "tool_response": big("fine")}),
+            );
+            assert_eq!(home.body(&id).is_some(), kept, "{id}");
+        }
+    }
+}
+
+#[test]
 fn an_answer_that_names_more_files_than_can_be_looked_at_is_not_kept() {
     let home = Home::new();
     let names = |count: usize| (0..count).map(|n| format!("src/f{n}.rs")).collect::<Vec<_>>();
