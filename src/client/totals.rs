@@ -135,10 +135,12 @@ pub fn update(store: &Store<'_>, env: &Env, session: Session<'_>, user: &config:
     if reading.unfinished.is_empty() {
         return Some(Totals::new(&detail, env.now_ms));
     }
+    let looked = if detail.foreign.session.is_empty() { 0 } else { detail.place.offset };
     let mut tally = Tally::resume(detail, env.now_ms);
     for (event, source) in reading.unfinished {
         tally.add(event, source);
     }
+    find_own(&mut tally.detail, session.id, &file, looked);
     Some(Totals::new(&tally.detail, env.now_ms))
 }
 
@@ -284,7 +286,6 @@ impl Reading<'_> {
         let mut grew = end > from;
         if grew {
             self.tally.detail.place = place(file, end)?;
-            self.find_own(file, looked, end);
         }
         for agent in agents {
             let from = self.tally.detail.agents.get(&agent.name).map_or(0, |place| place.offset);
@@ -300,6 +301,7 @@ impl Reading<'_> {
                 grew = true;
             }
         }
+        find_own(&mut self.tally.detail, self.session.id, file, looked);
         Some(grew)
     }
 
@@ -321,19 +323,18 @@ impl Reading<'_> {
         }
         Ok(end)
     }
+}
 
-    /// Looks for a row of this session's own among those that use nothing, where it decides something: all replies so far
-    /// name another session. None being the session's own, all would count.
-    fn find_own(&mut self, file: &File, from: u64, to: u64) {
-        let detail = &mut self.tally.detail;
-        let Some(own) = self.session.id.filter(|_| !detail.own_seen && !detail.foreign.session.is_empty()) else {
-            return;
-        };
-        let _ = lines::scan(file, from, to, &Needles::new(&[own]), |line| {
-            detail.own_seen = Row::parse(line).is_some_and(|row| row.session.as_deref() == Some(own));
-            if detail.own_seen { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-    }
+/// Looks for a row of the session `own` among those that use nothing, from `looked` on, up to where it was looked for, to
+/// the end of what was read. Only where it decides something: all replies so far name another session. None being the
+/// session's own, all would count.
+fn find_own(detail: &mut Detail, own: Option<&str>, file: &File, looked: u64) {
+    let Some(own) = own.filter(|_| !detail.own_seen && !detail.foreign.session.is_empty()) else { return };
+    // A file that cannot be read now leaves it open.
+    let _ = lines::scan(file, looked, detail.place.offset, &Needles::new(&[own]), |line| {
+        detail.own_seen = Row::parse(line).is_some_and(|row| row.session.as_deref() == Some(own));
+        if detail.own_seen { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
 }
 
 /// The rows between two offsets that count, and the offset past the last whole line.

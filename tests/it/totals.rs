@@ -280,6 +280,23 @@ fn rows_that_a_fork_copied_were_paid_elsewhere() {
 }
 
 #[test]
+fn rows_of_another_session_cost_nothing_wherever_they_come_last() {
+    let mode = json!({"type": "mode", "mode": "normal", "sessionId": OWN});
+    let foreign = lines(&[with(reply("m1", 1), "sessionId", OTHER.into())]);
+    let made = Made::new();
+    made.append(&lines(&[mode.clone()]));
+    made.append(foreign.trim_end());
+    assert_eq!(made.cost(), 0.0, "in a row that is still being written");
+    made.append("\n");
+    assert_eq!(made.cost(), 0.0);
+    let made = Made::new();
+    made.append(&lines(&[mode]));
+    made.append_to(&made.agent("agent-a.jsonl"), &foreign);
+    assert_eq!(made.cost(), 0.0, "in a subagent's file");
+    assert_eq!(made.cost(), 0.0);
+}
+
+#[test]
 fn since_the_last_compaction_of_this_very_session() {
     let mut made = Made::new();
     made.append(&lines(&[reply("m1", 1)]));
