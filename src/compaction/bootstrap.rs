@@ -172,7 +172,7 @@ fn autofill(
     if !task_due && !files_due {
         return Ok(None);
     }
-    let Some(commit) = git::last_commit(call.env, head) else { return Ok(None) };
+    let Some(commit) = git::last_commit(call.env, head, git::HOOK_DEADLINE) else { return Ok(None) };
     let mut after = content.clone();
     let mut next = AutoFill { sha: id.clone(), at: call.env.iso(call.env.now_ms), ..filled };
     if task_due {

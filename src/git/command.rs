@@ -164,13 +164,13 @@ fn unquote(text: &[u8]) -> Vec<u8> {
 
 /// HEAD as git tells it: the full name of the branch and the commit, each if there is one. For repositories whose refs
 /// are not files.
-pub(super) fn head(env: &Env, root: &Path) -> Option<(Option<String>, Option<String>)> {
+pub(super) fn head(env: &Env, root: &Path, deadline: Duration) -> Option<(Option<String>, Option<String>)> {
     let never = || false;
     let git = Git {
         env,
         program: process::find(env, "git")?.into(),
         args: base_args(root),
-        deadline: Instant::now() + super::LINE_DEADLINE,
+        deadline: Instant::now() + deadline,
         give_up: &never,
     };
     let line = |answer: Option<Vec<u8>>| answer.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_string());

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::{command, history};
 use crate::env::Env;
@@ -43,12 +44,14 @@ pub struct Head {
 /// HEAD of the work tree that `dir` is in; none outside of one, in a bare repository, or where the repository belongs to
 /// another user. Reads a handful of small files; only a detached HEAD that was not seen before opens the repository, to
 /// look for a tag.
-pub fn head(env: &Env, dir: &Path) -> Option<Head> {
+///
+/// A repository that does not answer within `deadline` has no tag, and no HEAD where only git can read it.
+pub fn head(env: &Env, dir: &Path, deadline: Duration) -> Option<Head> {
     let Place { root, git_dir, common_dir } = Place::of(env, dir)?;
     let text = read_line(&git_dir.join("HEAD"))?;
     let (mut name, id) = match text.strip_prefix("ref:") {
         // HEAD of a repository that keeps its refs in tables holds a dummy.
-        Some(full) if full.trim() == "refs/heads/.invalid" => command::head(env, &root)?,
+        Some(full) if full.trim() == "refs/heads/.invalid" => command::head(env, &root, deadline)?,
         Some(full) => (Some(full.trim().to_string()), resolve(&git_dir, &common_dir, full.trim(), 0)),
         None => (None, Some(text)),
     };
@@ -61,7 +64,7 @@ pub fn head(env: &Env, dir: &Path) -> Option<Head> {
             let short = full.strip_prefix("refs/heads/").or_else(|| full.strip_prefix("refs/")).unwrap_or(&full);
             (short.to_string(), if id.is_some() { Kind::Branch } else { Kind::Unborn })
         }
-        (None, Some(id)) => match history::tag(env, &head) {
+        (None, Some(id)) => match history::tag(env, &head, deadline) {
             Some(tag) => (tag, Kind::Tag),
             None => (id[..7].to_string(), Kind::Detached),
         },

@@ -16,7 +16,7 @@ use crate::store::{StateFile, Store};
 /// How long storing a commit's facts waits for the record's lock.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// How long libgit2 is waited for: much longer than a repository takes that answers at all.
+/// How long hooks wait for what libgit2 alone tells: much longer than a repository takes that answers at all.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
 /// The most commits that are looked at for recent files.
@@ -33,20 +33,21 @@ pub struct Commit {
     pub at_ms: i64,
 }
 
-/// The commit that HEAD names. The last answer is stored, so that a redraw does not open the repository for it.
-pub fn last_commit(env: &Env, head: &Head) -> Option<Commit> {
+/// The commit that HEAD names. The last answer is stored, so that a redraw does not open the repository for it; none when
+/// the repository does not answer within `deadline`.
+pub fn last_commit(env: &Env, head: &Head, deadline: Duration) -> Option<Commit> {
     let id = head.id.as_deref()?;
-    let stored = facts(env, head)?;
+    let stored = facts(env, head, deadline)?;
     Some(Commit { id: id.to_string(), subject: stored.subject, at_ms: stored.at })
 }
 
 /// The tag that names the commit of a detached HEAD.
-pub(super) fn tag(env: &Env, head: &Head) -> Option<String> {
-    facts(env, head)?.tag
+pub(super) fn tag(env: &Env, head: &Head, deadline: Duration) -> Option<String> {
+    facts(env, head, deadline)?.tag
 }
 
 /// What is known of HEAD's commit: from the record of the work tree, else from the repository, and then stored.
-fn facts(env: &Env, head: &Head) -> Option<CommitFacts> {
+pub(super) fn facts(env: &Env, head: &Head, deadline: Duration) -> Option<CommitFacts> {
     let id = head.id.as_deref()?;
     let store = Store::new(env);
     let key = key(&head.root);
@@ -56,7 +57,7 @@ fn facts(env: &Env, head: &Head) -> Option<CommitFacts> {
         return Some(commit);
     }
     let (asked, of) = (head.clone(), id.to_string());
-    let commit = within(ANSWERS_WITHIN, move || read_facts(&asked, &of))?;
+    let commit = within(deadline, move || read_facts(&asked, &of))?;
     if let Ok(guard) = store.lock_within(file, PATIENCE) {
         let record = store.read_json::<WorkTreeAnswer>(file).unwrap_or_default();
         let _ = guard.write_json(file, &WorkTreeAnswer { commit: Some(commit.clone()), ..record }); // asked again next time

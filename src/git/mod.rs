@@ -18,7 +18,7 @@ pub use head::{Head, Kind, head};
 pub use history::{Commit, commit_files, commits_since, committed, last_commit, recent_files, touched_since};
 pub use tree::{DirtyFile, WorkTree, ask_anew, dirty_files, dirty_files_within, mark_stale, refresh, work_tree};
 
-/// How long a redraw waits for the working tree.
+/// How long a redraw waits for each answer of a repository.
 pub const LINE_DEADLINE: Duration = Duration::from_millis(60);
-/// How long a hook waits for the working tree.
+/// How long a hook waits for each answer of a repository.
 pub const HOOK_DEADLINE: Duration = Duration::from_millis(600);

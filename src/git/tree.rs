@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use super::command::{Git, pathspec};
 use super::head::{Head, Kind, Place, head, key};
+use super::history;
 use crate::env::Env;
 use crate::process;
 use crate::store::records::git::WorkTreeAnswer;
@@ -82,7 +83,7 @@ pub fn work_tree(env: &Env, store: Store<'_>, head: &Head, deadline: Duration) -
 /// Scans the work tree around `dir` for as long as a detached refresh may take, and stores the answer: the body of
 /// `si refresh git <dir>`. Does nothing while another refresh of the same work tree runs.
 pub fn refresh(env: &Env, store: Store<'_>, dir: &Path) {
-    let Some(head) = head(env, dir) else { return };
+    let Some(head) = head(env, dir, REFRESH_DEADLINE) else { return };
     let key = key(&head.root);
     let Ok(_running) = store.lock_within(StateFile::WorkTreeRefresh(&key), Duration::ZERO) else { return };
     let begun = Instant::now();
@@ -101,6 +102,8 @@ pub fn refresh(env: &Env, store: Store<'_>, dir: &Path) {
         // A scan that took too long is stored as well: with nothing new in it, but not to be tried at once again.
         remember(env, store, &head, index_mtime, scan, begun.elapsed());
     }
+    // A redraw that could not wait for them finds them next time.
+    let _ = history::facts(env, &head, REFRESH_DEADLINE);
 }
 
 /// Marks the stored answer of the work tree around `dir` as out of date: a file there changed.

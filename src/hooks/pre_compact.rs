@@ -231,7 +231,7 @@ impl Moment<'_, '_> {
         let noted = self.recorded.as_ref().and_then(|anchor| parse_iso(anchor.started_at.as_deref()?));
         let from_transcript = || transcript::first_timestamp_ms(&call.payload.transcript_path()?);
         let hot = reading.analysis.as_ref().map_or_else(Vec::new, |analysis| guidance::names(&analysis.hot, false));
-        let head = git::head(call.env, Path::new(self.anchor));
+        let head = git::head(call.env, Path::new(self.anchor), git::HOOK_DEADLINE);
         let made = handoff::gather(
             call.env,
             folder,

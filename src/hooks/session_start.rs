@@ -58,7 +58,7 @@ struct Started {
 fn set_up(call: &Call<'_>) -> Started {
     let anchor = pin_anchor(call);
     let folder = project::folder(call.env, call.payload, Some(&anchor));
-    let head = git::head(call.env, &anchor);
+    let head = git::head(call.env, &anchor, git::HOOK_DEADLINE);
     if head.is_some() {
         git::ask_anew(call.env, call.store, &anchor);
     }

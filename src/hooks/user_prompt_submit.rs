@@ -84,7 +84,7 @@ fn baseline(call: &Call<'_>, prompt: &str) -> Baseline {
     if task_change::files(prompt).is_empty() {
         return baseline;
     }
-    let head = git::head(env, anchor);
+    let head = git::head(env, anchor, git::HOOK_DEADLINE);
     let root = head.as_ref().map(|head| &head.root);
     let folders = [Some(anchor), root.map(PathBuf::as_path)].into_iter().flatten();
     baseline.bases = folders.map(|folder| folder.to_string_lossy().into_owned()).collect();

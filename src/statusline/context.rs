@@ -404,7 +404,7 @@ impl<'a> Context<'a> {
 
     /// Where the work tree stands.
     pub fn head(&self) -> Option<&git::Head> {
-        let find = || (self.dir().and_then(|dir| git::head(self.env, &dir)), "git");
+        let find = || (self.dir().and_then(|dir| git::head(self.env, &dir, git::LINE_DEADLINE)), "git");
         self.find(&self.sources.head, find).as_ref()
     }
 
@@ -430,7 +430,7 @@ impl<'a> Context<'a> {
                 let issue = session_context::issue_of_task(&notes.current_task);
                 return (Some(Task { text, issue, stale }), "session-context.md");
             }
-            let commit = self.head().and_then(|head| git::last_commit(self.env, head));
+            let commit = self.head().and_then(|head| git::last_commit(self.env, head, git::LINE_DEADLINE));
             let task = |text: String| Task { issue: session_context::issue_of_task(&text), text, stale: false };
             (commit.map(|commit| task(commit.subject)), "last commit")
         };

@@ -59,7 +59,7 @@ pub fn files(env: &Env, store: Store<'_>, anchor: &Path, query: &Query<'_>) -> V
     // A moment in the future counts as now.
     let fresh = stored.as_ref().is_some_and(|stored| env.now_ms.saturating_sub(stored.t) < FRESH_MS);
     let mut files = stored.map(|stored| stored.files).unwrap_or_default();
-    if !fresh && let Some(head) = git::head(env, anchor) {
+    if !fresh && let Some(head) = git::head(env, anchor, git::HOOK_DEADLINE) {
         match count(env, &head, query, query.patience) {
             (counted, true) => {
                 files = counted;
@@ -102,7 +102,7 @@ pub fn refresh(env: &Env, store: Store<'_>, anchor: &Path, since_days: u64, limi
     let file_key = file_key(anchor);
     let file = StateFile::Anchors(&file_key);
     let Ok(guard) = store.lock_within(file, Duration::ZERO) else { return };
-    let Some(head) = git::head(env, anchor) else { return };
+    let Some(head) = git::head(env, anchor, git::HOOK_DEADLINE) else { return };
     let (files, _) = count(env, &head, &Query::new(since_days, limit), REFRESH);
     let _ = guard.write_json(file, &AnchorFiles { t: env.now_ms, since_days, files }); // the next asker starts anew
 }

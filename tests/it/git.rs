@@ -21,12 +21,12 @@ fn repo(sandbox: &Sandbox) -> PathBuf {
 }
 
 fn head(sandbox: &Sandbox, dir: &Path) -> Option<(String, Kind)> {
-    git::head(&sandbox.env(), dir).map(|head| (head.name, head.kind))
+    git::head(&sandbox.env(), dir, PATIENT).map(|head| (head.name, head.kind))
 }
 
 /// The state of the working tree around `dir`.
 fn scan_tree(env: &si::Env, dir: &Path, deadline: Duration) -> Option<WorkTree> {
-    git::work_tree(env, Store::new(env), &git::head(env, dir)?, deadline)
+    git::work_tree(env, Store::new(env), &git::head(env, dir, PATIENT)?, deadline)
 }
 
 fn named(name: &str, kind: Kind) -> Option<(String, Kind)> {
@@ -52,9 +52,9 @@ fn a_branch_is_named_from_any_folder_of_its_work_tree() {
     sandbox.git(&dir, &["checkout", "-q", "-b", "fix/164-login"], &[]);
     assert_eq!(head(&sandbox, &dir.join("src")), named("fix/164-login", Kind::Branch));
     let id = sandbox.git(&dir, &["rev-parse", "HEAD"], &[]);
-    assert_eq!(git::head(&sandbox.env(), &dir).unwrap().id, Some(id.clone()));
+    assert_eq!(git::head(&sandbox.env(), &dir, PATIENT).unwrap().id, Some(id.clone()));
     sandbox.git(&dir, &["pack-refs", "--all", "--prune"], &[]);
-    let packed = git::head(&sandbox.env(), &dir).unwrap();
+    let packed = git::head(&sandbox.env(), &dir, PATIENT).unwrap();
     assert_eq!((packed.kind, packed.id), (Kind::Branch, Some(id)));
 }
 
@@ -125,7 +125,7 @@ fn bare_foreign_broken_and_missing_repositories_are_none() {
     let dir = repo(&sandbox);
     assert_eq!(head(&sandbox, &dir.join(".git")), None);
     sandbox.write(&dir.join(".git/HEAD"), "ref: ../../../etc/passwd\n");
-    assert_eq!(git::head(&sandbox.env(), &dir).unwrap().id, None);
+    assert_eq!(git::head(&sandbox.env(), &dir, PATIENT).unwrap().id, None);
     sandbox.write(&dir.join(".git/HEAD"), "nonsense\n");
     assert_eq!(head(&sandbox, &dir), None);
     sandbox.write(&dir.join(".git/HEAD"), "ref: refs/heads/main\n");
@@ -140,8 +140,8 @@ fn a_ceiling_ends_the_search() {
     let sandbox = Sandbox::new();
     let dir = repo(&sandbox);
     let env = sandbox.env().with_var("GIT_CEILING_DIRECTORIES", dir.to_str().unwrap());
-    assert!(git::head(&env, &dir).is_some());
-    assert!(git::head(&env, &dir.join("src")).is_none());
+    assert!(git::head(&env, &dir, PATIENT).is_some());
+    assert!(git::head(&env, &dir.join("src"), PATIENT).is_none());
 }
 
 #[test]
@@ -300,10 +300,10 @@ fn nothing_that_a_repository_names_is_run() {
     }
     let env = sandbox.env();
     let store = Store::new(&env);
-    let head = git::head(&env, &dir.join("src")).unwrap();
+    let head = git::head(&env, &dir.join("src"), PATIENT).unwrap();
     assert_eq!(scan_tree(&env, &dir, PATIENT).unwrap().dirty, Some(3));
     assert_eq!(git::dirty_files(&env, &dir, PATIENT).unwrap().len(), 3);
-    assert_eq!(git::last_commit(&env, &head).unwrap().subject, "attributes");
+    assert_eq!(git::last_commit(&env, &head, PATIENT).unwrap().subject, "attributes");
     git::commit_files(&head);
     git::recent_files(&env, &dir, env.now_ms - 86_400_000, &[], PATIENT);
     git::ask_anew(&env, store, &dir);
@@ -419,8 +419,8 @@ fn history_tells_commits_and_their_files() {
     ]});
     let ids = sandbox.repo(&sandbox.cwd, &spec);
     let env = sandbox.env();
-    let head = git::head(&env, &sandbox.cwd).unwrap();
-    let last = git::last_commit(&env, &head).unwrap();
+    let head = git::head(&env, &sandbox.cwd, PATIENT).unwrap();
+    let last = git::last_commit(&env, &head, PATIENT).unwrap();
     assert_eq!((last.id.as_str(), last.subject.as_str()), (ids[2].as_str(), "third"));
     assert_eq!(git::commit_files(&head), ["b", "gone.md"]);
     let commits: Vec<_> =
@@ -435,6 +435,6 @@ fn history_tells_commits_and_their_files() {
     // The subject is stored, so that the next redraw need not open the repository.
     std::fs::remove_dir_all(sandbox.cwd.join(".git/objects")).unwrap();
     std::fs::create_dir(sandbox.cwd.join(".git/objects")).unwrap();
-    let head = git::head(&env, &sandbox.cwd).unwrap();
-    assert_eq!(git::last_commit(&env, &head).unwrap().subject, "third");
+    let head = git::head(&env, &sandbox.cwd, PATIENT).unwrap();
+    assert_eq!(git::last_commit(&env, &head, PATIENT).unwrap().subject, "third");
 }

@@ -284,7 +284,7 @@ fn rows_of_another_session_cost_nothing_wherever_they_come_last() {
     let mode = json!({"type": "mode", "mode": "normal", "sessionId": OWN});
     let foreign = lines(&[with(reply("m1", 1), "sessionId", OTHER.into())]);
     let made = Made::new();
-    made.append(&lines(&[mode.clone()]));
+    made.append(&lines(std::slice::from_ref(&mode)));
     made.append(foreign.trim_end());
     assert_eq!(made.cost(), 0.0, "in a row that is still being written");
     made.append("\n");

@@ -40,10 +40,10 @@ pub fn run(row: &Row, sandbox: &Sandbox) -> Result<Value, String> {
                 sandbox.repo(&sandbox.cwd, &input["repo"]);
             }
             let env = sandbox.env();
-            match git::head(&env, &sandbox.cwd) {
+            match git::head(&env, &sandbox.cwd, git::HOOK_DEADLINE) {
                 None => json!({"ref": "", "data": null}),
                 Some(head) => {
-                    let commit = git::last_commit(&env, &head).ok_or("no commit")?;
+                    let commit = git::last_commit(&env, &head, git::HOOK_DEADLINE).ok_or("no commit")?;
                     json!({"ref": head.name, "data": {
                         "subject": commit.subject,
                         "type": session_context::task_type(&commit.subject),

@@ -35,7 +35,7 @@ pub fn run(row: &Row, sandbox: &Sandbox) -> Result<Value, String> {
             let list = |key: &str| -> Vec<String> {
                 serde_json::from_value(input["opts"][key].clone()).unwrap_or_default()
             };
-            let head = git::head(&env, &sandbox.cwd);
+            let head = git::head(&env, &sandbox.cwd, git::HOOK_DEADLINE);
             let context = session_context::read(store, "-p");
             let made = handoff::Input {
                 session_id: "s-9",
