@@ -83,9 +83,10 @@ pub fn work_tree(env: &Env, store: Store<'_>, head: &Head, deadline: Duration) -
 /// Scans the work tree around `dir` for as long as a detached refresh may take, and stores the answer: the body of
 /// `si refresh git <dir>`. Does nothing while another refresh of the same work tree runs.
 pub fn refresh(env: &Env, store: Store<'_>, dir: &Path) {
-    let Some(head) = head(env, dir, REFRESH_DEADLINE) else { return };
-    let key = key(&head.root);
+    let Some(place) = Place::of(env, dir) else { return };
+    let key = key(&place.root);
     let Ok(_running) = store.lock_within(StateFile::WorkTreeRefresh(&key), Duration::ZERO) else { return };
+    let Some(head) = head(env, dir, REFRESH_DEADLINE) else { return };
     let begun = Instant::now();
     let looked = std::cell::Cell::new(begun);
     let give_up = || {
