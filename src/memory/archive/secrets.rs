@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
+use memchr::memmem;
+
 use crate::call::Call;
 use crate::client::json::{Object, Raw};
 use crate::watch::glob::{self, Globs};
@@ -135,7 +137,12 @@ impl Look<'_> {
         if names.into_iter().filter_map(Raw::str).any(|path| hit(&path)) {
             return true;
         }
-        let Some(text) = answer.str(if self.grep { "content" } else { "stdout" }) else { return false };
+        let Some(text) = answer.get(if self.grep { "content" } else { "stdout" }) else { return false };
+        // Most answers are neither, and megabytes are not unescaped to find that out.
+        if !self.grep && !self.searches && memmem::find(text.text().as_bytes(), b"+++ ").is_none() {
+            return false;
+        }
+        let Some(text) = text.str() else { return false };
         let mut last = "";
         text.lines().any(|line| {
             if let Some(path) = line.strip_prefix("+++ ").or_else(|| line.strip_prefix("--- ")) {
