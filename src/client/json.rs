@@ -46,6 +46,11 @@ impl<'a> Object<'a> {
         self.get(key)?.str()
     }
 
+    /// A string that names something: an empty one names nothing.
+    pub fn name(&self, key: &str) -> Option<Cow<'a, str>> {
+        self.str(key).filter(|name| !name.is_empty())
+    }
+
     /// Keys and values in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Raw<'a>)> {
         self.0.iter().map(|(key, value)| (key.as_ref(), *value))

@@ -84,8 +84,8 @@ struct Member {
 }
 
 impl Document {
-    /// Reads a document. Nothing, or white space alone, counts as `{}`. A byte order mark is no part of it and is not written
-    /// back: many a reader of JSON stumbles over it.
+    /// Reads a document. Nothing, or white space alone, counts as `{}`. A byte order mark is no part of it and is not
+    /// written back: many a reader of JSON stumbles over it.
     pub fn parse(bytes: &[u8]) -> Result<Document, Fault> {
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text,

@@ -204,8 +204,11 @@ fn read_some(file: &File, buffer: &mut [u8], at: u64, to: u64) -> io::Result<usi
 
 /// The start of the first line at or behind `at`; `to` when none starts before it.
 pub(crate) fn next_line(file: &File, at: u64, to: u64) -> io::Result<u64> {
-    let mut buffer = [0; 8 << 10];
     let Some(mut from) = at.checked_sub(1) else { return Ok(0) };
+    if at >= to {
+        return Ok(to);
+    }
+    let mut buffer = [0; 8 << 10];
     loop {
         let read = read_some(file, &mut buffer, from, to)?;
         if let Some(end) = memchr(b'\n', &buffer[..read]) {

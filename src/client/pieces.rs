@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use super::lines;
 
 /// What a thread reads at a time, in bytes.
-pub(crate) const PIECE: u64 = 2 << 20;
+const PIECE: u64 = 2 << 20;
 /// How many threads read at the most.
 const MAX_THREADS: usize = 4;
 /// How many pieces wait for one before them: bounds the memory they take.

@@ -91,7 +91,7 @@ fn usual(line: &[u8]) -> Option<Row<'_>> {
     cursor.is_at_end().then_some(row)
 }
 
-/// A text that names something; an empty one names nothing.
+/// The twin of [`Object::name`].
 fn named<'a>(cursor: &mut Cursor<'a>) -> Option<Option<&'a str>> {
     Some(cursor.text()?.filter(|text| !text.is_empty()))
 }
@@ -149,7 +149,6 @@ fn usage_object(cursor: &mut Cursor<'_>) -> Option<Usage> {
 /// Reads a row of any shape.
 fn of_object(row: &Object<'_>) -> Row<'static> {
     let owned = |text: Option<Cow<'_, str>>| text.map(|text| Cow::Owned(text.into_owned()));
-    let named = |object: &Object<'_>, key: &str| owned(object.str(key).filter(|text| !text.is_empty()));
     let message = row.get("message").and_then(Raw::object).unwrap_or_default();
     let at_ms = row.get("timestamp").and_then(moment);
     let kind = owned(row.str("type"));
@@ -161,8 +160,8 @@ fn of_object(row: &Object<'_>) -> Row<'static> {
         Says::Other
     };
     Row {
-        id: named(&message, "id").or_else(|| named(row, "uuid")),
-        session: named(row, "sessionId"),
+        id: owned(message.name("id").or_else(|| row.name("uuid"))),
+        session: owned(row.name("sessionId")),
         sidechain: row.get("isSidechain").and_then(Raw::bool) == Some(true),
         at_ms,
         kind,

@@ -91,7 +91,7 @@ fn add_row(turns: &mut Vec<Turn>, row: &Object<'_>) -> Option<()> {
     let usage = message.get("usage")?.object()?;
     let content = message.get("content")?.items()?;
     message.str("role").filter(|role| role == "assistant")?;
-    let id = message.str("id").filter(|id| !id.is_empty()).map(|id| id.into_owned());
+    let id = message.name("id").map(|id| id.into_owned());
     let known = turns.iter().rposition(|turn| id.is_some() && turn.id == id);
     let at = known.unwrap_or_else(|| {
         turns.push(Turn { id, ..Turn::default() });

@@ -135,7 +135,7 @@ pub fn update(store: &Store<'_>, env: &Env, session: Session<'_>, user: &config:
     if reading.unfinished.is_empty() {
         return Some(Totals::new(&detail, env.now_ms));
     }
-    let looked = if detail.foreign.session.is_empty() { 0 } else { detail.place.offset };
+    let looked = looked_up_to(&detail);
     let mut tally = Tally::resume(detail, env.now_ms);
     for (event, source) in reading.unfinished {
         tally.add(event, source);
@@ -280,8 +280,7 @@ impl Reading<'_> {
     /// Reads what is new in the transcript and then in the subagents' files; says whether anything was.
     fn read_all(&mut self, file: &File, size: u64, agents: &[Agent]) -> Option<bool> {
         let from = self.tally.detail.place.offset;
-        // Before the first foreign reply nobody looked for rows of the session's own.
-        let looked = if self.tally.detail.foreign.session.is_empty() { 0 } else { from };
+        let looked = looked_up_to(&self.tally.detail);
         let end = self.read(file, Source::Transcript, from, size).ok()?;
         let mut grew = end > from;
         if grew {
@@ -325,9 +324,13 @@ impl Reading<'_> {
     }
 }
 
-/// Looks for a row of the session `own` among those that use nothing, from `looked` on, up to where it was looked for, to
-/// the end of what was read. Only where it decides something: all replies so far name another session. None being the
-/// session's own, all would count.
+/// Up to where rows of the session's own were looked for: nobody does before the first foreign reply.
+fn looked_up_to(detail: &Detail) -> u64 {
+    if detail.foreign.session.is_empty() { 0 } else { detail.place.offset }
+}
+
+/// Looks for a row of the session `own` among those that use nothing, from `looked` to the end of what was read. Only
+/// where it decides something: all replies so far name another session. None being the session's own, all would count.
 fn find_own(detail: &mut Detail, own: Option<&str>, file: &File, looked: u64) {
     let Some(own) = own.filter(|_| !detail.own_seen && !detail.foreign.session.is_empty()) else { return };
     // A file that cannot be read now leaves it open.

@@ -159,9 +159,7 @@ fn autofill(
     let sections = session_context::parse(&content);
     let due = |heading: &str, known: Option<&str>| {
         // Of two sections with one name it is not clear which is meant.
-        let named =
-            |line: &&str| session_context::heading(line).is_some_and(|text| session_context::is_named(text, heading));
-        let once = content.lines().filter(named).count() == 1;
+        let once = content.lines().filter(|line| session_context::is_heading(line, heading)).count() == 1;
         once && match session_context::classify(sections.get(heading).unwrap_or(""), known) {
             Class::Placeholder | Class::Legacy => true,
             Class::Autofilled(sha) => !id.starts_with(&sha),

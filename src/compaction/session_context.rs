@@ -157,7 +157,13 @@ pub fn is_named(heading: &str, name: &str) -> bool {
     heading.eq_ignore_ascii_case(name)
 }
 
-/// Splits a file into its sections; `Current Task` and `Key Files` are called so however they are spelt. Of two with the same heading the later one counts.
+/// Whether a line is the heading with this name.
+pub fn is_heading(line: &str, name: &str) -> bool {
+    heading(line).is_some_and(|heading| is_named(heading, name))
+}
+
+/// Splits a file into its sections; `Current Task` and `Key Files` are called so in any case of their letters. Of two
+/// with the same heading the later one counts.
 pub fn parse(content: &str) -> Sections {
     let mut sections: Vec<(String, Vec<&str>)> = Vec::new();
     let mut at = None;
@@ -195,11 +201,7 @@ pub fn replace_section(content: &str, wanted: &str, body: &str) -> String {
     for line in content.split_inclusive('\n') {
         let next = at + line.len();
         match start {
-            None if heading(line.trim_end()).is_some_and(|heading| is_named(heading, wanted))
-                && line.ends_with('\n') =>
-            {
-                start = Some(next)
-            }
+            None if is_heading(line, wanted) && line.ends_with('\n') => start = Some(next),
             // Blank lines under the heading stay where they are.
             Some(from) if from == at && line.trim().is_empty() && line.ends_with('\n') => start = Some(next),
             Some(_) if heading(line.trim_end()).is_some() => {

@@ -266,7 +266,7 @@ fn adopt(call: &Call<'_>) -> Result<()> {
 fn other_sessions(path: &Path, own: &Sid) -> impl Iterator<Item = Sid> {
     let other = |line: &[u8]| {
         let text = client_json::decode(line);
-        let id = Object::parse(&text)?.str("sessionId").filter(|id| !id.is_empty())?;
+        let id = Object::parse(&text)?.name("sessionId")?;
         Some(Sid::new(&id)).filter(|sid| sid != own)
     };
     let (mut last, mut first, mut read) = (None, None, 0);

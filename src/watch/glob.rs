@@ -1,7 +1,7 @@
 //! Minimal globs for paths: `**` any depth, `*` within one segment, `?` one character, a trailing `/**` also the folder
 //! itself. Anchored at both ends, case-sensitive, everything else literal. What looks for secrets disregards case: a
-//! `Credentials.json` is as secret as its twin, and many file systems hold the two for one. Lengths count UTF-16 units, as in the
-//! JavaScript original; `**` does not cross a line end.
+//! `Credentials.json` is as secret as its twin, and many file systems hold the two for one. Lengths count UTF-16 units,
+//! as in the JavaScript original; `**` does not cross a line end.
 //!
 //! A pattern becomes a small state machine that reads the candidate once, so that no pattern, however odd, is slow.
 
@@ -101,8 +101,9 @@ impl Glob {
         now[last]
     }
 
-    /// Whether some path that this matches, or a folder of it, is matched by `other` too, and in such a way that a letter which `other` spells out is one that
-    /// this spells out: `.e*` and `.env` do, `*.rs` and `*secret*` do not, though `secret.rs` matches both.
+    /// Whether some path that this matches, or a folder of it, is matched by `other` too, and in such a way that a letter
+    /// which `other` spells out is one that this spells out: `.e*` and `.env` do, `*.rs` and `*secret*` do not, though
+    /// `secret.rs` matches both.
     fn meets(&self, other: &Glob) -> bool {
         let width = other.0.len() + 1;
         // Each pair of places twice: before and after a letter was shared.
@@ -198,9 +199,8 @@ impl Globs {
         if self.0.is_empty() {
             return false;
         }
-        let inside = base.and_then(|base| path.strip_prefix(base.trim_end_matches('/'))?.strip_prefix('/'));
-        let paths = [Some(path), inside].into_iter().flatten().map(|path| path.trim_end_matches('/'));
-        paths.into_iter().any(|path| self.0.iter().any(|glob| glob.covers(path)))
+        let mut paths = and_inside(path, base).map(|path| path.trim_end_matches('/'));
+        paths.any(|path| self.0.iter().any(|glob| glob.covers(path)))
     }
 
     /// Whether any matches a word of a shell command, the word taken as a path, as it stands and as the shell reads it:
@@ -222,28 +222,31 @@ impl Globs {
         if !is_pattern(path) {
             return self.hit_path(path, base);
         }
-        let inside = base.and_then(|base| path.strip_prefix(base.trim_end_matches('/'))?.strip_prefix('/'));
-        let mut wanted = [Some(path), inside].into_iter().flatten().filter_map(pattern);
+        let mut wanted = and_inside(path, base).filter_map(pattern);
         wanted.any(|wanted| self.0.iter().any(|glob| wanted.meets(glob)))
     }
 
     /// Whether one of the globs of a search, between spaces or commas, could find what a pattern matches.
     pub fn hit_globs(&self, globs: &str, folder: Option<&str>, base: Option<&str>) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
         // What braces hold is written out before the commas between the globs are looked at.
-        let found = globs.split_whitespace().filter(|word| word.len() <= MAX_WORD).flat_map(|word| {
-            let mut all = Vec::new();
-            write_out(word.to_string(), &mut all);
-            all
-        });
-        !self.0.is_empty()
-            && found.into_iter().any(|word| {
-                // What begins with `!` is left out of the search.
-                word.split(',').filter(|glob| !glob.is_empty() && !glob.starts_with('!')).any(|glob| {
-                    let within = folder.map(|folder| format!("{}/{glob}", folder.trim_end_matches('/')));
-                    self.hit_search(glob, base) || within.is_some_and(|glob| self.hit_search(&glob, base))
-                })
+        let words = globs.split_whitespace().filter(|word| word.len() <= MAX_WORD);
+        words.flat_map(|word| written_out(word.to_string())).any(|word| {
+            // What begins with `!` is left out of the search.
+            word.split(',').filter(|glob| !glob.is_empty() && !glob.starts_with('!')).any(|glob| {
+                let within = folder.map(|folder| format!("{}/{glob}", folder.trim_end_matches('/')));
+                self.hit_search(glob, base) || within.is_some_and(|glob| self.hit_search(&glob, base))
             })
+        })
     }
+}
+
+/// A path as it stands, and relative to `base` where it lies in there.
+fn and_inside<'p>(path: &'p str, base: Option<&str>) -> impl Iterator<Item = &'p str> + use<'p> {
+    let inside = base.and_then(|base| path.strip_prefix(base.trim_end_matches('/'))?.strip_prefix('/'));
+    std::iter::once(path).chain(inside)
 }
 
 /// What of a word can be a path: all of it, what follows an `@` (`-d @file`, `user@host`), and what follows the letters of
@@ -262,15 +265,16 @@ fn tails(word: &str) -> impl Iterator<Item = &str> {
 pub fn shell_words(command: &str) -> impl Iterator<Item = String> {
     let between = |c: char| c.is_whitespace() || "`;|&<>()=:".contains(c);
     let words = command.split(between).filter(|word| !word.is_empty() && word.len() <= MAX_WORD);
-    words.flat_map(|word| {
-        let bare: String = word.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
-        let mut all = Vec::new();
-        write_out(bare, &mut all);
-        all
-    })
+    words.flat_map(|word| written_out(word.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect()))
 }
 
-/// Adds what a word with braces stands for: `a{b,c}` is `ab` and `ac`. Of very many only the first.
+/// What a word with braces stands for: `a{b,c}` is `ab` and `ac`. Of very many only the first.
+fn written_out(word: String) -> Vec<String> {
+    let mut all = Vec::new();
+    write_out(word, &mut all);
+    all
+}
+
 fn write_out(word: String, into: &mut Vec<String>) {
     // The innermost braces first, so that those around them hold plain text.
     let inner = word.match_indices('{').find_map(|(open, _)| {

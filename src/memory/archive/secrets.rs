@@ -114,9 +114,10 @@ impl Look<'_> {
         let word = !path.contains(char::is_whitespace);
         let looks_so = word && path.contains(['/', '.', '\\']);
         // A path may have spaces; with a wildcard, an `@` or commas in it, it is still one word.
-        (is(&PATH_KEYS) || looks_so) && self.too_much(&path)
-            || (is(&PATH_KEYS) || looks_so) && self.globs.hit_path(&path.replace('\\', "/"), self.base)
-            || (word && is(&PATH_KEYS) || looks_so) && self.globs.hit_command(&path, self.base)
+        (is(&PATH_KEYS) || looks_so)
+            && (self.too_much(&path)
+                || self.globs.hit_path(&path.replace('\\', "/"), self.base)
+                || word && self.globs.hit_command(&path, self.base))
     }
 
     /// Whether there is more to compare than time for it.
