@@ -196,8 +196,11 @@ impl<'a> Lines<'a> {
     /// A line without its end (and, on the first, without a byte order mark).
     fn get(&self, line: usize) -> &'a str {
         let text = &self.text[self.offset(line)..self.offset(line + 1)];
-        let text = text.strip_suffix('\n').unwrap_or(text);
-        let text = if self.crlf { text.strip_suffix('\r').unwrap_or(text) } else { text };
+        let text = match text.strip_suffix('\n') {
+            Some(text) if self.crlf => text.strip_suffix('\r').unwrap_or(text),
+            Some(text) => text,
+            None => text, // a carriage return at the very end ends no line yet: what is added behind it brings the end
+        };
         if line == 0 { text.strip_prefix('\u{feff}').unwrap_or(text) } else { text }
     }
 
@@ -324,11 +327,10 @@ fn bullet_width(line: &str) -> Option<usize> {
         b'.' | b')' if (1..=9).contains(&digits) => digits + 1,
         _ => return None,
     };
-    let behind = text[marker..].chars().next();
-    let space = match behind {
-        None => 0,
+    let space = match text[marker..].chars().next() {
         Some(' ' | '\t') => 1,
-        Some(_) => return None,
+        _ if is_blank(&text[marker..]) => 0,
+        _ => return None,
     };
     (indent <= 3).then_some(indent + marker + space)
 }

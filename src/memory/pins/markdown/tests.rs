@@ -88,6 +88,14 @@ fn a_crlf_file_stays_one() {
 }
 
 #[test]
+fn half_a_line_end_makes_no_pin_of_an_empty_bullet() {
+    let file = "x\r\n\r\n-\r";
+    assert_eq!(texts(file), ["x"]);
+    assert_eq!(texts(&(file.to_string() + &addition(Some(file), &["t"], "t", None))), ["x", "t"]);
+    assert_eq!(texts("- a\n-\r\n# \r\n- b\r\n"), ["a", "b"]);
+}
+
+#[test]
 fn a_file_without_a_last_line_end_is_closed_first() {
     let file = "- a\n  b";
     let file = file.to_string() + &addition(Some(file), &["c"], "t", Some(1));
