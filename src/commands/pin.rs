@@ -1,5 +1,6 @@
 //! `si pin`: everything about pins in one call, since it runs when the context is nearly full.
 
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::path::Path;
 
@@ -118,7 +119,11 @@ impl Pins<'_> {
             }
         };
         let all = pins::read(&self.store, &self.session.sid)?;
-        let number = |text: &str| all.iter().position(|pin| pins::is_same(&pin.text, text)).map_or(0, |at| at + 1);
+        let mut numbers: HashMap<&str, usize> = HashMap::new();
+        for (at, pin) in all.iter().enumerate() {
+            numbers.entry(pins::gist(&pin.text)).or_insert(at + 1);
+        }
+        let number = |text: &str| numbers.get(pins::gist(text)).copied().unwrap_or(0);
         let out = &mut *terminal.out;
         let round = round.map_or(String::new(), |round| format!(", round {round}"));
         match added.new.len() {

@@ -6,6 +6,7 @@
 
 pub mod markdown;
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -148,11 +149,9 @@ pub fn label(pin: &str, max: usize) -> String {
 
 /// The mark between pins: longer than any run in them that looks like it, so that no pin can pass for two.
 fn bar(pins: &[Pin]) -> String {
-    let mut bar = "---".to_string();
-    while pins.iter().any(|pin| pin.text.contains(&format!("{bar} pin "))) {
-        bar.push('-');
-    }
-    bar
+    let before = |text: &str| text.len() - text.trim_end_matches('-').len();
+    let runs = pins.iter().flat_map(|pin| pin.text.match_indices(" pin ").map(|(at, _)| before(&pin.text[..at])));
+    "-".repeat(runs.max().map_or(3, |longest| 3.max(longest + 1)))
 }
 
 /// What became of texts that were to be pinned, by their position.
@@ -164,9 +163,9 @@ pub struct Added {
     pub known: Vec<usize>,
 }
 
-/// Whether two pins say the same: spaces around a text make no other pin of it.
-pub fn is_same(one: &str, other: &str) -> bool {
-    one.trim() == other.trim()
+/// What tells a pin from others: spaces around a text make no other pin of it.
+pub fn gist(pin: &str) -> &str {
+    pin.trim()
 }
 
 /// Appends pins. A text that is pinned already is left out. Either all new ones are written or none.
@@ -175,15 +174,16 @@ pub fn add(env: &Env, store: &Store<'_>, sid: &Sid, texts: &[&str], round: Optio
     let old = read_whole(&guard.store(), sid)?;
     let mut bytes = old.unwrap_or_default();
     let file = String::from_utf8_lossy(&bytes);
-    let known = markdown::parse(&file);
+    let pins = markdown::parse(&file);
+    let mut known: HashSet<&str> = pins.iter().map(|pin| gist(&pin.text)).collect();
     let mut result = Added::default();
     let mut fresh: Vec<&str> = Vec::new();
     for (n, text) in texts.iter().map(|text| markdown::trim(text)).enumerate() {
-        if fresh.iter().any(|other| is_same(other, text)) || known.iter().any(|pin| is_same(&pin.text, text)) {
-            result.known.push(n);
-        } else {
+        if known.insert(gist(text)) {
             fresh.push(text);
             result.new.push(n);
+        } else {
+            result.known.push(n);
         }
     }
     if fresh.is_empty() {

@@ -5,6 +5,8 @@
 //! works too: any bullet or number, a paragraph without one, a fenced block. Headings, rules and comments are no pins.
 //! Whitespace around a pin is not part of it; inside it every character is.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// One pin of a file.
@@ -121,16 +123,16 @@ pub fn trim(text: &str) -> &str {
 pub fn split(input: &str) -> Vec<&str> {
     let lines = Lines::new(input);
     let blocks = lines.fenced_blocks();
-    let fence_at = |at: usize| blocks.iter().find(|block| block.start == at).map(|block| block.end);
+    let around =
+        |at: usize| blocks[..blocks.partition_point(|block| block.start <= at)].last().filter(|b| b.contains(&at));
     let first = lines.skip_blank(0);
     let last = (0..lines.len()).rev().find(|at| !is_blank(lines.get(*at))).map_or(0, |at| at + 1);
-    let inside = |at: usize| blocks.iter().any(|block| block.contains(&at));
-    let paragraphs = (first..last).any(|at| is_blank(lines.get(at)) && !inside(at));
+    let paragraphs = (first..last).any(|at| is_blank(lines.get(at)) && around(at).is_none());
     let mut pins: Vec<Range<usize>> = Vec::new();
     let mut at = first;
     let mut joins = false;
     while at < last {
-        let end = fence_at(at).unwrap_or(at + 1);
+        let end = around(at).map_or(at + 1, |block| block.end);
         let fenced = end > at + 1;
         match pins.last_mut() {
             _ if is_blank(lines.get(at)) => {}
@@ -171,6 +173,8 @@ struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
     crlf: bool,
+    /// What is never closed, found out once: by what would open it, the lines that hold no end.
+    endless: RefCell<HashMap<&'a str, Range<usize>>>,
 }
 
 impl<'a> Lines<'a> {
@@ -182,7 +186,7 @@ impl<'a> Lines<'a> {
         }
         let ends = || memchr::memchr_iter(b'\n', text.as_bytes());
         let crlf = ends().next().is_some() && ends().all(|at| text[..at].ends_with('\r'));
-        Lines { text, starts, crlf }
+        Lines { text, starts, crlf, endless: RefCell::default() }
     }
 
     fn len(&self) -> usize {
@@ -209,10 +213,24 @@ impl<'a> Lines<'a> {
         (line..self.len()).find(|at| !is_blank(self.get(*at))).unwrap_or(self.len())
     }
 
-    /// The lines from `line` on that may end what a hand left open before them: a stamp of ours is never inside of it, or
-    /// the next thing that is pinned would close it and be lost in it.
-    fn up_to_stamp(&self, line: usize) -> impl Iterator<Item = usize> + '_ {
-        (line..self.len()).take_while(|at| Stamp::parse(self.get(*at)).is_none())
+    /// The first line from `line` on that ends what `open` opened before it. Not one behind a stamp of ours, which is never
+    /// inside of what a hand left open, or the next thing that is pinned would close it and be lost in it.
+    fn end_of(&self, open: &'a str, line: usize, is_end: impl Fn(&str) -> bool) -> Option<usize> {
+        if self.endless.borrow().get(open).is_some_and(|lines| lines.contains(&line)) {
+            return None; // searched already: a file of a thousand open ones is not read a thousand times
+        }
+        for at in line..self.len() {
+            let text = self.get(at);
+            if Stamp::parse(text).is_some() {
+                self.endless.borrow_mut().insert(open, line..at + 1);
+                return None;
+            }
+            if is_end(text) {
+                return Some(at);
+            }
+        }
+        self.endless.borrow_mut().insert(open, line..self.len() + 1);
+        None
     }
 
     /// The line behind a comment that starts at `line`; none when there is none, or it never ends.
@@ -222,18 +240,14 @@ impl<'a> Lines<'a> {
             // Text behind a comment on its line makes it a paragraph.
             return first.trim_end().ends_with("-->").then_some(line + 1);
         }
-        self.up_to_stamp(line + 1).find(|at| self.get(*at).contains("-->")).map(|at| at + 1)
+        self.end_of("<!--", line + 1, |line| line.contains("-->")).map(|at| at + 1)
     }
 
     /// The line behind a fenced block that starts at `line`; none when there is none, or it never ends.
     fn fence_end(&self, line: usize) -> Option<usize> {
         let open = fence(self.get(line))?;
-        self.up_to_stamp(line + 1)
-            .find(|at| {
-                let line = self.get(*at);
-                fence(line).is_some_and(|close| close.starts_with(open)) && line.trim() == fence(line).unwrap_or("")
-            })
-            .map(|at| at + 1)
+        let closes = |line: &str| fence(line).is_some_and(|run| run.starts_with(open) && line.trim() == run);
+        self.end_of(open, line + 1, closes).map(|at| at + 1)
     }
 
     /// All fenced blocks, as ranges of lines.

@@ -103,6 +103,17 @@ fn a_file_without_a_last_line_end_is_closed_first() {
 }
 
 #[test]
+fn what_is_never_closed_is_searched_once() {
+    // Each search would run to the end of the file: minutes here, if it were made for every line.
+    for open in ["```x\n", "\n~~~x\n", "<!-- x\n"] {
+        let file = open.repeat(200_000);
+        assert!(!texts(&file).is_empty(), "{open:?}");
+    }
+    let (stamp, hand) = ("<!-- si:pin at=t -->\n- a\n\n", "```x\nb\n\n");
+    assert_eq!(texts(&format!("{hand}{stamp}{hand}```\n\n{stamp}")), ["```x\nb", "a", "```x\nb\n\n```", "a"]);
+}
+
+#[test]
 fn taking_out_leaves_the_rest_as_it_was() {
     let file = "# Mine\n\n<!-- si:pin at=t round=1 -->\n- a\n\n<!-- keep -->\n\n- b\n  b2\n\ntext\n- c";
     let pins = parse(file);
