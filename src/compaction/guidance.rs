@@ -114,7 +114,9 @@ fn hints(input: &Input<'_>) -> (String, Vec<String>) {
     let mut passed_on = Vec::new();
     let context = input.context;
     for (heading, label) in SECTIONS {
-        let found = context.sections.iter().find(|(name, body)| name.starts_with(heading) && !body.is_empty());
+        let begins =
+            |name: &str| name.get(..heading.len()).is_some_and(|start| session_context::is_named(start, heading));
+        let found = context.sections.iter().find(|(name, body)| begins(name) && !body.is_empty());
         let Some((name, section)) = found else { continue };
         passed_on.push(name.to_string());
         let autofilled = section.lines().next().and_then(session_context::sentinel).is_some();
@@ -368,6 +370,11 @@ mod tests {
             at += found.unwrap_or_else(|| panic!("{label:?} is not after byte {at} of\n{text}"));
         }
         assert!(!text.contains("(hint)") && !text.contains("\nno\n"));
+        let in_other_case = NOTES.lines().map(|line| match line.strip_prefix("## ") {
+            Some(heading) => format!("## {}\n", heading.to_lowercase()),
+            None => format!("{line}\n"),
+        });
+        assert_eq!(written(&in_other_case.collect::<String>(), 0, &analysis(), true).text, text);
     }
 
     #[test]
