@@ -25,6 +25,8 @@ pub struct Env {
     pub cwd: PathBuf,
     /// The running binary, links resolved.
     pub exe: Option<PathBuf>,
+    /// What the running binary was called as: a path, or a name on `PATH`.
+    pub called: Option<OsString>,
     /// Wall clock at start, milliseconds since 1970.
     pub now_ms: i64,
     /// Monotonic clock at start: every deadline counts from here.
@@ -75,6 +77,7 @@ impl Env {
             tmp: get("TMPDIR").map(PathBuf::from).filter(|path| path.is_absolute()).unwrap_or_else(|| "/tmp".into()),
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
             exe: std::env::current_exe().ok(),
+            called: std::env::args_os().next(),
             now_ms,
             started: Instant::now(),
             uid: rustix::process::getuid().as_raw(),
@@ -102,6 +105,7 @@ impl Env {
             tmp,
             cwd,
             exe: None,
+            called: None,
             now_ms: 1_767_323_045_000,
             started: Instant::now(),
             uid: rustix::process::getuid().as_raw(),

@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -55,6 +55,24 @@ pub fn find(env: &Env, name: &str) -> Option<PathBuf> {
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(name))
         .find(|path| std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0))
+}
+
+/// The path to register for this program: the one that it was called by, if that leads here. A package manager makes a
+/// link of it that outlives an upgrade, where the file it leads to does not. Else the binary itself.
+pub fn own_path(env: &Env) -> Option<PathBuf> {
+    let exe = env.exe.clone()?;
+    let called = env.called.as_deref().and_then(|called| {
+        let path = env.cwd.join(placed(env, called)?);
+        let plain = path.components().all(|part| part != Component::ParentDir);
+        // Taken apart and put together again, `/a/./b` is `/a/b`.
+        plain.then(|| path.components().collect::<PathBuf>())
+    });
+    Some(called.filter(|path| is_same_file(path, &exe)).unwrap_or(exe))
+}
+
+/// Whether two paths lead to one file.
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
+    one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 /// Runs a program to its end or its deadline, whichever is first. Standard error is discarded.

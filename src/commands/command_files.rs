@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::client::settings::{self, Edit, State, entries};
 use crate::env::Env;
+use crate::process;
 use crate::store::{file, key};
 
 /// The slash commands: file name and content as the plugin has it, where `si` is found by its name.
@@ -76,7 +77,7 @@ pub struct Leaving {
 
 /// The files of ours, with what stood in their places.
 pub fn leaving(env: &Env, state: &State) -> Vec<Leaving> {
-    let planned = env.exe.as_deref().and_then(|exe| plan(env, exe).ok()).unwrap_or_default();
+    let planned = process::own_path(env).and_then(|exe| plan(env, &exe).ok()).unwrap_or_default();
     let found = COMMANDS.iter().filter_map(|(name, _)| {
         let path = env.in_claude(&format!("commands/{name}"))?;
         let before = read(&path);

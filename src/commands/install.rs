@@ -13,6 +13,7 @@ use crate::client::settings::entries::{self, Owner};
 use crate::client::settings::{self, Edit, State, plugins, statusline};
 use crate::config::docs;
 use crate::env::Env;
+use crate::process;
 use crate::store::{StateFile, Store};
 use crate::text;
 
@@ -45,8 +46,8 @@ struct Found {
 pub fn run(terminal: &mut Terminal<'_>, args: &Args) -> Result<()> {
     let env = terminal.env;
     let store = Store::new(env);
-    let exe =
-        args.program.as_deref().or(env.exe.as_deref()).context("the system does not say where this program is")?;
+    let exe = args.program.clone().or_else(|| process::own_path(env));
+    let exe = &*exe.context("the system does not say where this program is")?;
     let mut found = Found::default();
     let was = settings::read_state(store);
     let commands = command_files::plan(env, exe)?;

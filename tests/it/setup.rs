@@ -103,6 +103,35 @@ fn a_fresh_machine_needs_nothing_before() {
 }
 
 #[test]
+fn a_link_to_the_program_is_registered_as_it_was_called_and_outlives_an_upgrade() {
+    for (name, by_name) in [("si", false), ("si", true), ("si-next", false)] {
+        let sandbox = Sandbox::new();
+        sandbox.write(&settings(&sandbox), SETTINGS);
+        let versions = ["1.0", "1.1"].map(|version| sandbox.home.join("cellar").join(version).join("si"));
+        sandbox.write_program(&versions[0], std::fs::read(SI).unwrap());
+        let link = sandbox.home.join("bin").join(name);
+        std::fs::create_dir(link.parent().unwrap()).unwrap();
+        symlink("../cellar/1.0/si", &link).unwrap();
+        let path = format!("{}:/usr/bin:/bin", link.parent().unwrap().display());
+        let called = if by_name { name } else { link.to_str().unwrap() };
+        let run = |command: &str| assert_done(sandbox.program(called, [command]).var("PATH", &path).run());
+        run("install");
+        let installed = sandbox.read(settings(&sandbox));
+        assert_eq!(installed.matches(&format!("{} ", link.display())).count(), 5, "{installed}");
+        assert!(!installed.contains("cellar"), "{installed}");
+
+        std::fs::rename(versions[0].parent().unwrap(), sandbox.home.join("cellar/1.1")).unwrap();
+        std::fs::remove_file(&link).unwrap();
+        symlink(&versions[1], &link).unwrap();
+        assert!(run("install").contains("already"));
+        assert_eq!(sandbox.read(settings(&sandbox)), installed);
+        // The file itself knows the link to it for its own.
+        assert_done(sandbox.program(versions[1].to_str().unwrap(), ["uninstall"]).run());
+        assert_eq!(sandbox.read(settings(&sandbox)), SETTINGS);
+    }
+}
+
+#[test]
 fn another_profile_is_set_up_where_the_client_looks() {
     let sandbox = Sandbox::new();
     let profile = sandbox.home.join("work profile");

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::client::json_edit::Document;
 use crate::env::Env;
+use crate::process;
 
 /// One hook that is registered: the client's event, and how our command line calls it.
 struct Hook {
@@ -74,18 +75,19 @@ pub fn words(command: &str) -> Option<Vec<String>> {
     Some(words.into_iter().skip_while(is_prefix).collect())
 }
 
-/// Whether `program` is our binary: by its name, or by being this very file.
+/// Whether `program` is our binary: by its name, or by being this very file or a link to it.
 pub fn is_si(env: &Env, program: &str) -> bool {
     let path = Path::new(program);
-    path.file_name().is_some_and(|name| name == "si") || env.exe.as_deref().is_some_and(|exe| exe == path)
+    let named_so = path.file_name().is_some_and(|name| name == "si");
+    named_so || path.is_absolute() && env.exe.as_deref().is_some_and(|exe| process::is_same_file(path, exe))
 }
 
 /// Who the command of a hook belongs to.
 pub fn hook_owner(env: &Env, words: &[String]) -> Owner {
     if let [program, hook, name, ..] = words
-        && is_si(env, program)
         && hook == "hook"
         && is_hook_name(name)
+        && is_si(env, program)
     {
         return Owner::Ours;
     }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::{State, entries};
 use crate::client::json_edit::Document;
 use crate::env::Env;
+use crate::process;
 use crate::store::{Store, file};
 
 /// Keys of the bootstrap state that belong to the status line.
@@ -43,8 +44,8 @@ pub fn current(env: &Env, settings: &Document, state: &State) -> Current {
         return Current::User;
     };
     if let [program, name, ..] = &words[..]
-        && entries::is_si(env, program)
         && name == "statusline"
+        && entries::is_si(env, program)
     {
         return Current::Ours(program.clone());
     }
@@ -171,7 +172,6 @@ pub enum Wiring {
 /// Takes the locks of the settings and of the bootstrap state, so the caller must hold neither. Cheap when there is
 /// nothing to do: one small file is read besides the bootstrap state.
 pub fn wire(env: &Env, store: Store<'_>) -> Result<Wiring> {
-    let Some(exe) = env.exe.as_deref() else { return Ok(Wiring::Left) };
     let wanted = |settings: &Document, state: &State| {
         !state.contains_key(UNINSTALLED)
             && match current(env, settings, state) {
@@ -184,9 +184,10 @@ pub fn wire(env: &Env, store: Store<'_>) -> Result<Wiring> {
     if !wanted(&super::read(env)?, &super::read_state(store)) {
         return Ok(Wiring::Left);
     }
+    let Some(exe) = process::own_path(env) else { return Ok(Wiring::Left) };
     // Asked again under the locks: a session that started together with this one may have been first.
     let edit = super::change(env, store, |settings, state| {
-        if wanted(settings, state) { take(env, settings, state, exe).map(drop) } else { Ok(()) }
+        if wanted(settings, state) { take(env, settings, state, &exe).map(drop) } else { Ok(()) }
     })?;
     Ok(if edit.changed() { Wiring::Wired } else { Wiring::Left })
 }
