@@ -179,12 +179,13 @@ impl Base {
 /// Moves the base to where past compactions happened: those of this project if five of them have usable tokens, else
 /// all. `cost` tells what this session has cost; it is asked only where it can matter.
 pub fn adapt(history: &[HistoryEntry], base: &Base, project: &str, cost: impl FnOnce() -> Option<f64>) -> Limits {
-    let usable = |entry: &&HistoryEntry| entry.tokens.is_some_and(|tokens| tokens.is_finite() && tokens > 0.0);
-    let all: Vec<&HistoryEntry> = history.iter().filter(usable).collect();
-    let own: Vec<&HistoryEntry> = all.iter().copied().filter(|entry| entry.cwd == project).collect();
-    let of_project = own.len() >= MIN_SAMPLES;
-    let pool = if of_project { own } else { all };
-    let tokens: Vec<f64> = pool.iter().filter_map(|entry| entry.tokens).collect();
+    let usable = |entry: &HistoryEntry| entry.tokens.filter(|tokens| tokens.is_finite() && *tokens > 0.0);
+    // A line without usable tokens is a compaction all the same: its regret and its cost count.
+    let is_own = |entry: &&HistoryEntry| !project.is_empty() && entry.cwd == project;
+    let own: Vec<&HistoryEntry> = history.iter().filter(is_own).collect();
+    let of_project = own.iter().filter_map(|entry| usable(entry)).count() >= MIN_SAMPLES;
+    let pool = if of_project { own } else { history.iter().collect() };
+    let tokens: Vec<f64> = pool.iter().filter_map(|entry| usable(entry)).collect();
     let Some(found) = percentiles(&tokens).filter(|found| found.count >= MIN_SAMPLES) else { return base.limits() };
 
     // Tenths and hundredths as whole numbers: 0.9 and 1.05 are not exact in binary, and the results are rounded down.
@@ -342,6 +343,23 @@ mod tests {
         rows.extend(history(&[(0.0, 0.0, 0.0); 5]));
         let limits = adapt(&rows, &base(), "/p", || None);
         assert_eq!(limits.adaptive.map(|adaptive| (adaptive.of_project, adaptive.samples)), Some((false, 7)));
+    }
+
+    #[test]
+    fn a_compaction_of_unknown_size_counts_with_its_regret_and_cost() {
+        let mut rows = history(&[(280_000.0, 0.0, 0.0); 5]);
+        rows.extend(history(&[(0.0, 2.0, 2.0); 5]));
+        rows[5].tokens = None;
+        assert_eq!(limits(&rows, None), [197_200, 277_200, 337_200]);
+        assert_eq!(limits(&rows, Some(2.5)), [163_936, 243_936, 303_936]);
+    }
+
+    #[test]
+    fn lines_that_name_no_project_are_of_none() {
+        let mut rows = history(&[(250_000.0, 0.0, 0.0); 6]);
+        rows.iter_mut().for_each(|entry| entry.cwd.clear());
+        let learnt = adapt(&rows, &base(), "", || None).adaptive;
+        assert_eq!(learnt.map(|learnt| learnt.of_project), Some(false));
     }
 
     #[test]
