@@ -170,12 +170,12 @@ fn skip_heredoc(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, end: &str)
     }
 }
 
-/// Whether a command line only records or inspects work (`git add`, `git status`, `gh pr …`), by its first command.
+/// Whether a command line only records or inspects work: whether it begins with `git add`, `git status`, `gh pr`… The
+/// subcommand ends where a word does, so that `git diff-tree` counts too.
 pub fn is_housekeeping(command: &str) -> bool {
-    let commands = commands(command);
-    let Some((program, subcommand, _)) = commands.iter().find(|words| !words.is_empty()).and_then(|w| split(w)) else {
-        return false;
-    };
+    let (program, rest) = command.trim_start().split_once(char::is_whitespace).unwrap_or_default();
+    let subcommand =
+        rest.trim_start().split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().unwrap_or_default();
     match program {
         "git" => matches!(subcommand, "add" | "commit" | "push" | "status" | "log" | "diff" | "show" | "stash" | "tag"),
         "gh" => subcommand == "pr",
@@ -305,6 +305,29 @@ mod tests {
             ("ls # git push", None),
         ] {
             assert_eq!(of_command(command), phase, "{command}");
+        }
+    }
+
+    #[test]
+    fn housekeeping_is_what_a_command_line_begins_with() {
+        for (command, housekeeping) in [
+            ("git add .", true),
+            (" git  push", true),
+            ("git\nadd", true),
+            ("git add;ls", true),
+            ("git diff-tree HEAD", true),
+            ("gh pr view 12", true),
+            ("gh pr", true),
+            ("git", false),
+            ("git addx", false),
+            ("git-add", false),
+            ("gh prs", false),
+            ("gh issue list", false),
+            ("git checkout main", false),
+            ("cd x && git add .", false),
+            ("", false),
+        ] {
+            assert_eq!(is_housekeeping(command), housekeeping, "{command}");
         }
     }
 
