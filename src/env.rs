@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use chrono::{DateTime, FixedOffset, Local, Offset, Utc};
+use chrono::{DateTime, FixedOffset, Local, NaiveDate, NaiveDateTime, Offset, TimeZone, Utc};
 
 /// A frozen picture of the surroundings of this process.
 #[derive(Debug, Clone)]
@@ -150,6 +150,19 @@ impl Env {
         }
     }
 
+    /// [`parse_iso`] for what a person's script wrote: a time without an offset is local.
+    pub fn parse_time(&self, text: &str) -> Option<i64> {
+        let local = || {
+            let forms = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M"];
+            let at = forms.iter().find_map(|form| NaiveDateTime::parse_from_str(text.trim(), form).ok())?;
+            Some(match self.zone {
+                Zone::Local => Local.from_local_datetime(&at).earliest()?.timestamp_millis(),
+                Zone::Fixed(offset) => offset.from_local_datetime(&at).earliest()?.timestamp_millis(),
+            })
+        };
+        parse_iso(text).or_else(local)
+    }
+
     /// A moment as `2026-01-02T03:04:05.678Z`, the way the state files hold it.
     pub fn iso(&self, ms: i64) -> String {
         let utc = DateTime::<Utc>::from_timestamp_millis(ms).unwrap_or_default();
@@ -186,9 +199,17 @@ fn claude_dir(named: Option<PathBuf>, home: Option<&Path>) -> Option<PathBuf> {
     named.filter(|path| path.is_absolute()).or_else(|| home.map(|home| home.join(".claude")))
 }
 
-/// Parses `2026-01-02T03:04:05.678Z` and its kin (offsets allowed) to epoch milliseconds.
+/// Parses `2026-01-02T03:04:05.678Z` and its kin (offsets allowed, with or without a colon; seconds may be missing) to
+/// epoch milliseconds. A date alone is its midnight in UTC, as ECMAScript has it.
 pub fn parse_iso(text: &str) -> Option<i64> {
-    DateTime::parse_from_rfc3339(text.trim()).ok().map(|moment| moment.timestamp_millis())
+    let text = text.trim();
+    let looser = |_| {
+        let zoned = ["%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%dT%H:%M%#z"];
+        let date =
+            || Some(NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0)?.and_utc().fixed_offset());
+        zoned.iter().find_map(|form| DateTime::parse_from_str(text, form).ok()).or_else(date)
+    };
+    DateTime::parse_from_rfc3339(text).map_or_else(looser, Some).map(|moment| moment.timestamp_millis())
 }
 
 #[cfg(test)]
@@ -204,10 +225,27 @@ mod tests {
     }
 
     #[test]
+    fn a_script_may_leave_the_offset_out() {
+        let env = Env::for_tests(Path::new("/nonexistent/si"));
+        for same in ["2026-01-02T03:04:05Z", "2026-01-02T03:04:05", "2026-01-02T03:04:05.000"] {
+            assert_eq!(env.parse_time(same), Some(env.now_ms), "{same}");
+        }
+        assert_eq!(env.parse_time("2026-01-02T03:04"), Some(env.now_ms - 5_000));
+        assert_eq!(env.parse_time("soon"), None);
+    }
+
+    #[test]
     fn moments_round_trip_through_iso() {
         let env = Env::for_tests(Path::new("/nonexistent/si"));
         assert_eq!(env.iso(env.now_ms), "2026-01-02T03:04:05.000Z");
         assert_eq!(parse_iso("2026-01-02T04:04:05+01:00"), Some(env.now_ms));
-        assert_eq!(parse_iso("yesterday"), None);
+        for same in ["2026-01-02T03:04:05+0000", "2026-01-02 03:04:05Z", "2026-01-02T05:04:05.000+0200"] {
+            assert_eq!(parse_iso(same), Some(env.now_ms), "{same}");
+        }
+        assert_eq!(parse_iso("2026-01-02T03:04Z"), Some(env.now_ms - 5_000));
+        assert_eq!(parse_iso("2026-01-02"), parse_iso("2026-01-02T00:00:00Z"));
+        for nothing in ["yesterday", "", "2026-13-02", "2026-01-02T03:04:05", "2026-01-02T"] {
+            assert_eq!(parse_iso(nothing), None, "{nothing}");
+        }
     }
 }

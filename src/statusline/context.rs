@@ -16,7 +16,7 @@ use crate::client::usage::{self, Usage};
 use crate::client::{pricing, project, thinking};
 use crate::compaction::{history, session_context};
 use crate::config::Config;
-use crate::env::{Env, parse_iso};
+use crate::env::Env;
 use crate::git;
 use crate::memory::pins;
 use crate::store::{Sid, StateFile, Store};
@@ -443,7 +443,7 @@ impl<'a> Context<'a> {
             let read = || {
                 let text = self.store.read_text(StateFile::Deploy)?;
                 let mut words = text.split_whitespace();
-                let (target, at) = (words.next()?.to_owned(), parse_iso(words.next()?)?);
+                let (target, at) = (words.next()?.to_owned(), self.env.parse_time(words.next()?)?);
                 Some(Deploy { target, age_ms: self.age_ms(at) })
             };
             (read(), "breadcrumb")

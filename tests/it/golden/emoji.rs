@@ -14,14 +14,16 @@ pub fn run(row: &Row, sandbox: &Sandbox) -> Result<Value, String> {
     let emoji = match row.fn_name() {
         "pick_emoji" => {
             let task = input["task"].as_str().unwrap_or("");
-            if task.to_ascii_lowercase().split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == "feature") {
-                return set_aside("C13: feature counts as feat");
-            }
             let limit = |name: &str| input["zones"][name].as_u64().unwrap();
             let limits =
                 Limits { yellow: limit("yellow"), orange: limit("orange"), red: limit("red"), adaptive: None };
             let zone = limits.zone(number("tokens") as u64);
-            emoji::state(&State { zone, task, dirty: number("dirty_files") > 0.0, deployed_ms })
+            let emoji = emoji::state(&State { zone, task, dirty: number("dirty_files") > 0.0, deployed_ms });
+            let mut words = task.split(|c: char| !c.is_ascii_alphanumeric());
+            if row.expect["emoji"] != emoji && words.any(|word| word.eq_ignore_ascii_case("feature")) {
+                return set_aside("C13: feature counts as feat");
+            }
+            emoji
         }
         "pick_emoji_second" => emoji::activity(&Activity {
             deployed_ms,
