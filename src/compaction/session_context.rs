@@ -256,8 +256,10 @@ pub fn task(context: &SessionContext) -> Option<String> {
 
 /// The task in one line, from what a person wrote in `Current Task`.
 pub fn task_line(written: &str) -> Option<String> {
-    let lines = || written.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("<!--"));
-    let of_type = lines().find_map(|line| line.strip_prefix("type:")).map(str::trim).filter(|text| !text.is_empty());
+    // A `type:` that nobody has filled in says nothing.
+    let says = |line: &&str| !line.is_empty() && !line.starts_with("<!--") && *line != "type:";
+    let lines = || written.lines().map(str::trim).filter(says);
+    let of_type = lines().find_map(|line| line.strip_prefix("type:")).map(str::trim);
     let Some(text) = of_type else {
         let first = lines().next()?.trim_start_matches(|c: char| matches!(c, '-' | '*') || c.is_whitespace());
         return Some(first.trim().to_string()).filter(|text| !text.is_empty());
@@ -372,6 +374,18 @@ mod tests {
             ("type: fix\nissues: 164", None),
         ] {
             assert_eq!(issue_of_task(task).as_deref(), want, "{task}");
+        }
+    }
+
+    #[test]
+    fn a_type_that_nobody_filled_in_is_no_task() {
+        for (written, want) in [
+            ("type:\ntype: fix — login", Some("fix — login")),
+            ("type:\ndescription: the cookie stays", Some("description: the cookie stays")),
+            ("notes\ntype:", Some("notes")),
+            ("type:  \n", None),
+        ] {
+            assert_eq!(task_line(written).as_deref(), want, "{written}");
         }
     }
 
