@@ -1,11 +1,14 @@
 //! The command line: names and help only. Each command's arguments live with the command.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use clap::{Parser, Subcommand};
 
 use crate::commands;
 use crate::config::docs;
+
+/// Stands before an argument that is text although it begins with a dash.
+const TEXT_MARK: &str = "\0";
 
 /// Session intelligence for Claude Code.
 #[derive(Debug, Parser)]
@@ -78,8 +81,33 @@ impl Cli {
             args.remove(1);
             args.push("--help".into());
         }
-        Cli::try_parse_from(args)
+        // The parser takes whatever begins with a dash for an option; no argument can hold the mark of its own accord.
+        if args.get(1).is_some_and(|word| word == "pin" || word == "recover") {
+            for arg in args.iter_mut().filter(|arg| arg.to_str().is_some_and(is_dashed_text)) {
+                *arg = [OsStr::new(TEXT_MARK), arg].into_iter().collect();
+            }
+        }
+        let mut cli = Cli::try_parse_from(args)?;
+        let texts: Vec<&mut String> = match &mut cli.command {
+            Command::Pin(args) => args.text.iter_mut().chain(&mut args.focus).collect(),
+            Command::Recover(args) => args.topic.iter_mut().collect(),
+            _ => Vec::new(),
+        };
+        for text in texts {
+            if let Some(bare) = text.strip_prefix(TEXT_MARK) {
+                *text = bare.to_string();
+            }
+        }
+        Ok(cli)
     }
+}
+
+/// Whether an argument begins with a dash and still is text, as an item of a list is: no option has white space in its
+/// name.
+fn is_dashed_text(arg: &str) -> bool {
+    let rest = arg.trim_start_matches('-');
+    let name = rest.split('=').next().unwrap_or(rest);
+    rest.len() < arg.len() && name.contains(char::is_whitespace)
 }
 
 /// The end of the long help: how to turn each part off.

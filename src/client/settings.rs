@@ -92,7 +92,7 @@ pub fn change(
             continue;
         }
         if state != old {
-            guard.write_json(StateFile::Bootstrap, &state)?;
+            guard.write_json(StateFile::Bootstrap, &state).with_context(busy)?;
         }
         if after != before
             && let Err(error) = write(&path, &after)

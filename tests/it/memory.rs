@@ -85,6 +85,24 @@ fn pins_come_back_word_for_word_whatever_stands_in_them() {
 }
 
 #[test]
+fn a_text_that_begins_like_an_item_of_a_list_needs_no_dashes_before_it() {
+    let sandbox = Sandbox::new();
+    write_rows(&sandbox, SID, &[user("x")]);
+    write_rows(&sandbox, OTHER, &[user("x")]);
+    for text in ["- [ ] left\n- next", "--- rule ---", "-x is a flag", "--list the files first", "--a b=c"] {
+        assert_eq!(si(&sandbox, &["pin", text]).code, 0, "{text}");
+        assert_eq!(si(&sandbox, &["pin", "--session", OTHER, "so:", text, "--no-compact"]).code, 0, "{text}");
+        assert!(context(&sandbox, "SessionStart", SID, "compact").contains(&format!("\n{text}\n")), "{text}");
+        let theirs = context(&sandbox, "SessionStart", OTHER, "compact");
+        assert!(theirs.contains(&format!("\nso: {text}\n")), "{text}: {theirs}");
+    }
+    let found = si(&sandbox, &["recover", "- x", "--all"]);
+    assert!(found.code == 0 && found.stdout.contains("Recovered for"), "{found}");
+    let focus = si(&sandbox, &["pin", "plain", "--focus=the tests"]);
+    assert!(focus.stdout.contains("Prioritize: the tests."), "{focus}");
+}
+
+#[test]
 fn standard_input_is_many_pins_and_duplicates_are_said() {
     let sandbox = Sandbox::new();
     write_rows(&sandbox, SID, &[user("x")]);

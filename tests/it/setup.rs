@@ -185,6 +185,13 @@ fn a_read_only_file_is_refused_in_one_sentence() {
     for folder in [sandbox.home.join(".claude"), sandbox.root().join("store")] {
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "{}", folder.display());
     }
+    // Where the whole folder is, the sentence is about the settings all the same.
+    let claude = sandbox.home.join(".claude");
+    std::fs::set_permissions(&claude, std::fs::Permissions::from_mode(0o555)).unwrap();
+    let output = sandbox.si(["install"]).run();
+    std::fs::set_permissions(&claude, std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(output.code == 1 && output.stderr.contains("settings.json"), "{output}");
+    assert_eq!(output.stderr.lines().count(), 1, "{output}");
     // What would be done can still be seen.
     let output = sandbox.si(["install", "--dry-run"]).run();
     assert!(output.code == 0 && output.stdout.contains("+"), "{output}");
