@@ -170,12 +170,14 @@ fn skip_heredoc(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, end: &str)
     }
 }
 
-/// Whether a command line only records or inspects work: whether it begins with `git add`, `git status`, `gh pr`… The
+/// Whether a command line only records or inspects work (`git add`, `git status`, `gh pr …`), by its first command. The
 /// subcommand ends where a word does, so that `git diff-tree` counts too.
 pub fn is_housekeeping(command: &str) -> bool {
-    let (program, rest) = command.trim_start().split_once(char::is_whitespace).unwrap_or_default();
-    let subcommand =
-        rest.trim_start().split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().unwrap_or_default();
+    let commands = commands(command);
+    let Some((program, subcommand, _)) = commands.iter().find(|words| !words.is_empty()).and_then(|w| split(w)) else {
+        return false;
+    };
+    let subcommand = subcommand.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().unwrap_or_default();
     match program {
         "git" => matches!(subcommand, "add" | "commit" | "push" | "status" | "log" | "diff" | "show" | "stash" | "tag"),
         "gh" => subcommand == "pr",
@@ -309,11 +311,13 @@ mod tests {
     }
 
     #[test]
-    fn housekeeping_is_what_a_command_line_begins_with() {
+    fn housekeeping_is_what_the_first_command_does() {
         for (command, housekeeping) in [
             ("git add .", true),
             (" git  push", true),
-            ("git\nadd", true),
+            ("git\tadd", true),
+            ("git -C x add .", true),
+            ("LANG=C git status", true),
             ("git add;ls", true),
             ("git diff-tree HEAD", true),
             ("gh pr view 12", true),
