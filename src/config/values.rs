@@ -23,10 +23,9 @@ impl Key {
             (Accepts::Preset, _) => {
                 super::preset(text.trim()).map(|fields| Value::from_iter(fields.to_vec()).to_string())
             }
-            (Accepts::Value, _) => match (self.spec.kind, human_number(text)) {
-                // Scripts hand over what they computed: 3.9 calls are 3.
-                (Kind::Count(..), Some(number)) => self.checked(number_json(number.trunc())?),
-                (Kind::Text, _) => Some(Value::from(text).to_string()),
+            (Accepts::Value, _) => match self.spec.kind {
+                Kind::Count(..) => self.checked(leading_number(text)?),
+                Kind::Text => Some(Value::from(text).to_string()),
                 _ => self.parse_value(text).ok(),
             },
         }
@@ -136,6 +135,21 @@ pub fn human(number: f64) -> String {
     if short.len() < 8 && human_number(&short) == Some(number) { short } else { format!("{number}") }
 }
 
+/// The whole number that a variable begins with, as JSON: scripts hand over what they computed, and 3.9 calls are 3.
+/// `200k` and `1.5m` are what they say.
+fn leading_number(text: &str) -> Option<String> {
+    let text = text.trim();
+    if text.ends_with(['k', 'K', 'm', 'M'])
+        && let Some(number) = human_number(text)
+    {
+        return number_json(number.trunc());
+    }
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    let sign = usize::from(digits.starts_with('-'));
+    let end = digits[sign..].find(|c: char| !c.is_ascii_digit()).map_or(digits.len(), |end| sign + end);
+    Some(digits[..end].parse::<i64>().ok()?.to_string())
+}
+
 /// `200000`, `200k`, `1.5m`, `1_000`: a finite number, as a person writes one.
 fn human_number(text: &str) -> Option<f64> {
     let text = text.trim();
@@ -179,6 +193,28 @@ mod tests {
         for (number, text) in [(200_000.0, "200k"), (1_500_000.0, "1.5m"), (4096.0, "4096"), (10_485_760.0, "10485760")]
         {
             assert_eq!(human(number), text);
+        }
+    }
+
+    #[test]
+    fn a_variable_counts_by_the_number_it_begins_with() {
+        for (text, want) in [
+            ("75", Some("75")),
+            (" 42 ", Some("42")),
+            ("3.9", Some("3")),
+            ("12abc", Some("12")),
+            ("1e3", Some("1")),
+            ("+5", Some("5")),
+            ("8k", Some("8000")),
+            ("0005", Some("5")),
+            ("0x10", None),
+            ("-5", None),
+            ("soon", None),
+            ("99999999999999999999", None),
+            ("", None),
+        ] {
+            let read = key("compact.threshold").unwrap().read_variable(Accepts::Value, text);
+            assert_eq!(read.as_deref(), want, "{text:?}");
         }
     }
 
