@@ -95,7 +95,8 @@ fn baseline(call: &Call<'_>, prompt: &str) -> Baseline {
     let since_ms = env.now_ms - (config.recent_hours * 3_600_000.0) as i64;
     let ours = |file: &_| head.as_ref().is_some_and(|head| claude_md::is_our_change(call.store, head, file));
     // Files that lie elsewhere score nothing, so git need not look for them.
-    let within = places(&task_change::named(prompt, &bases), below);
+    let named = task_change::named(prompt, &bases);
+    let within = places(&named, below);
     std::thread::scope(|scope| {
         let in_git = root.is_some() && !within.is_empty();
         let dirty = || git::dirty_files_within(env, anchor, &within, git::HOOK_DEADLINE);
@@ -113,6 +114,7 @@ fn baseline(call: &Call<'_>, prompt: &str) -> Baseline {
         }
         baseline.files.extend(recent.and_then(|log| log.join().ok()).unwrap_or_default());
         let dirty = dirty.and_then(|scan| scan.join().ok()).flatten().unwrap_or_default();
+        baseline.files.extend(root.into_iter().flat_map(|root| in_new_folders(&dirty, &named, root, below)));
         baseline.files.extend(dirty.into_iter().filter(|file| !ours(file)).map(|file| file.path));
     });
     if let (Some(head), true) = (&head, baseline.files.is_empty()) {
@@ -130,12 +132,27 @@ fn baseline(call: &Call<'_>, prompt: &str) -> Baseline {
     baseline
 }
 
+/// Those of `named` that may lie in the work tree.
+fn inside(named: &[String]) -> impl Iterator<Item = &String> {
+    named.iter().filter(|file| !file.starts_with('/') && !file.split('/').any(|part| part == ".."))
+}
+
+/// Of a folder that is new git names the folder alone: the files of `named` that stand in such a one.
+fn in_new_folders(dirty: &[git::DirtyFile], named: &[String], root: &Path, below: &Path) -> Vec<String> {
+    let new: Vec<&str> = dirty.iter().map(|file| &*file.path).filter(|path| path.ends_with('/')).collect();
+    let is_new = |file: &String| new.iter().any(|folder| file.starts_with(folder)) && root.join(file).is_file();
+    let both = |file: &String| {
+        let file = file.strip_prefix("./").unwrap_or(file);
+        [file.to_string(), below.join(file).to_string_lossy().into_owned()]
+    };
+    inside(named).flat_map(both).filter(is_new).collect()
+}
+
 /// Where in the work tree a file must lie to be one of `named` or near it: each as it stands, and below the session's own
 /// folder.
 fn places(named: &[String], below: &Path) -> Vec<String> {
-    let inside = |file: &&String| !file.starts_with('/') && !file.split('/').any(|part| part == "..");
     let mut places = Vec::new();
-    for file in named.iter().filter(inside) {
+    for file in inside(named) {
         let place = task_change::root_prefix(file.strip_prefix("./").unwrap_or(file));
         let own = below.join(&place).to_string_lossy().into_owned();
         places.extend([place, own].into_iter().filter(|place| !place.is_empty()));

@@ -312,6 +312,28 @@ fn work_in_git_and_talk_are_a_baseline_without_notes() {
 }
 
 #[test]
+fn the_files_of_a_new_folder_are_at_hand_each_by_itself() {
+    let session = Session::new();
+    session.context(150_000).notes("## Current Task\ntype: bug-fix — login cookie loop\n");
+    let commits = json!([{"files": {"README.md": "1"}, "message": "x", "age_s": 864_000}]);
+    let new = json!({"app/intro/a.ts": "1", "app/intro/deep/b.ts": "2"});
+    session.sandbox.repo(&session.sandbox.cwd, &json!({"commits": commits, "dirty": new}));
+    let about = |files: &str| {
+        let prompt = format!(
+            "Give {files} the same easing curve as the parallax of the onboarding has, and let the button fade"
+        );
+        session.describe("UserPromptSubmit", json!({"prompt": prompt}))
+    };
+    silent(&about("app/intro/a.ts and ./app/intro/deep/b.ts").run());
+    silent(&about(&format!("{}/app/intro/a.ts", session.sandbox.cwd.display())).run());
+    let below = session.sandbox.cwd.join("app");
+    let prompt = "Give intro/deep/b.ts the same easing curve as the parallax has, and let the button fade";
+    silent(&session.describe("UserPromptSubmit", json!({"cwd": below, "session_id": "below", "prompt": prompt})).run());
+    assert!(about("app/intro/c.ts").run().stderr.contains("/compact"), "one that is not there is only near");
+    assert!(about("lib/c.ts").run().stderr.contains("/clear"));
+}
+
+#[test]
 fn a_session_id_of_a_wrong_type_is_none() {
     let session = Session::new();
     session.context(150_000).notes("## Key Files\n- src/auth/session.ts\n");
