@@ -66,6 +66,18 @@ pub fn folder(env: &Env, payload: &Payload<'_>, anchor: Option<&Path>) -> Option
     existing(env, &start).or_else(|| named(env, encode(&start)))
 }
 
+/// The folder that a session began in, as far as the payload tells, else the one it is in now: a session that has moved
+/// into a folder of its project still writes its transcript where it began. Another work tree below the project is a
+/// place of its own.
+pub fn start_dir(payload: &Payload<'_>) -> Option<PathBuf> {
+    let now = payload.start_dir()?;
+    let transcript = payload.transcript_path();
+    let folder = transcript.as_deref().and_then(|path| path.parent()?.file_name()?.to_str());
+    let began = folder.and_then(|folder| now.ancestors().position(|dir| encode(dir) == folder)).unwrap_or(0);
+    let moved_out = now.ancestors().take(began).any(|dir| dir.join(".git").symlink_metadata().is_ok());
+    now.ancestors().nth(if moved_out { 0 } else { began }).map(PathBuf::from)
+}
+
 /// The folder of a path, or of its nearest ancestor that has one; none when there is none.
 pub fn existing(env: &Env, path: &Path) -> Option<Folder> {
     path.ancestors().filter_map(|ancestor| named(env, encode(ancestor))).find(|folder| folder.dir.is_dir())
@@ -126,6 +138,28 @@ mod tests {
         std::os::unix::fs::symlink(projects.parent().unwrap(), &linked).unwrap();
         let path = linked.join("projects/-w-other/s.jsonl");
         assert_eq!(of_transcript(&env, &path).unwrap().dir, projects.join("-w-other"));
+    }
+
+    #[test]
+    fn a_session_began_where_its_transcript_says_unless_it_moved_to_another_work_tree() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("my.app");
+        std::fs::create_dir_all(root.join("web/src")).unwrap();
+        std::fs::create_dir_all(root.join(".git")).unwrap();
+        std::fs::create_dir_all(root.join("trees/side/web/.git")).unwrap();
+        let began = |folder: &str, cwd: &Path| {
+            let payload = serde_json::json!({"transcript_path": format!("/c/projects/{folder}/s.jsonl"), "cwd": cwd});
+            start_dir(&Payload::parse(&payload.to_string()).unwrap())
+        };
+        let enc = encode(&root);
+        for cwd in [root.clone(), root.join("web"), root.join("web/src")] {
+            assert_eq!(began(&enc, &cwd), Some(root.clone()));
+            assert_eq!(began("-w-other", &cwd), Some(cwd));
+        }
+        let tree = root.join("trees/side/web");
+        assert_eq!(began(&enc, &tree), Some(tree));
+        assert_eq!(start_dir(&Payload::parse(r#"{"cwd": "/w/app"}"#).unwrap()), Some("/w/app".into()));
+        assert_eq!(start_dir(&Payload::default()), None);
     }
 
     #[test]

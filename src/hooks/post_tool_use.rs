@@ -120,7 +120,7 @@ impl<'c, 'a> Turn<'c, 'a> {
         let touched = budget::touched(payload).filter(|_| main);
         let recorded = shape::anchor(call.store, &call.sid);
         let file = touched.as_ref().map(|(path, _)| path.as_ref());
-        let anchor = shape::resolve(recorded.as_ref(), payload.cwd().as_deref(), file, &call.env.cwd);
+        let anchor = shape::resolve_call(call, recorded.as_ref(), file);
         let settings = shape::Settings::of(call.config, &anchor.0);
         let phase = if main { phase::of_call(&tool, payload.tool_input(), payload.tool_response()) } else { None };
         let root = touched.as_ref().map(|(path, kind)| root_dir::root_of(path, *kind, settings.depth, Some(&anchor.0)));

@@ -32,7 +32,7 @@ pub fn run(call: &Call<'_>) -> Result<Reply> {
         return Ok(Reply::silent());
     }
     let recorded = shape::anchor(call.store, &call.sid);
-    let (anchor, _) = shape::resolve(recorded.as_ref(), call.payload.cwd().as_deref(), None, &call.env.cwd);
+    let (anchor, _) = shape::resolve_call(call, recorded.as_ref(), None);
     let anchor_path = Path::new(&anchor);
     let resumes = call.config.r#continue.after_compact && call.payload.session_id().is_some();
     std::thread::scope(|scope| {

@@ -74,7 +74,7 @@ fn set_up(call: &Call<'_>) -> Started {
 
 /// Records where the session starts and returns that folder.
 fn pin_anchor(call: &Call<'_>) -> PathBuf {
-    let cwd = call.payload.cwd().unwrap_or_else(|| call.env.cwd.clone());
+    let cwd = project::start_dir(call.payload).unwrap_or_else(|| call.env.cwd.clone());
     let named = call.payload.session_id().is_some() || crate::client::payload::env_session_id(call.env).is_some();
     if !named {
         return cwd; // without an id the record would be everybody's

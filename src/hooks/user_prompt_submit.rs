@@ -75,7 +75,7 @@ fn tokens(call: &Call<'_>) -> u64 {
 fn baseline(call: &Call<'_>, prompt: &str) -> Baseline {
     let (env, config) = (call.env, &call.config.task_change);
     let recorded = shape::anchor(call.store, &call.sid);
-    let (anchor, _) = shape::resolve(recorded.as_ref(), call.payload.cwd().as_deref(), None, &env.cwd);
+    let (anchor, _) = shape::resolve_call(call, recorded.as_ref(), None);
     let anchor = Path::new(&anchor);
     let notes = project::folder(env, call.payload, Some(anchor))
         .and_then(|folder| call.store.read_text(StateFile::SessionContext(&folder.enc)))

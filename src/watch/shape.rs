@@ -6,6 +6,8 @@ use anyhow::Result;
 
 use super::bands::{Options, Scoring};
 use super::root_dir;
+use crate::call::Call;
+use crate::client::project;
 use crate::config::Config;
 use crate::env::Env;
 use crate::store::records::shape::{Rollup, SessionAnchor, ShapeEntry};
@@ -109,10 +111,16 @@ pub enum Source {
     Process,
 }
 
-/// The folder that paths of a session are relative to, and what told it.
+/// [`resolve`] for a call; `file` is what it touched.
+pub fn resolve_call(call: &Call<'_>, recorded: Option<&SessionAnchor>, file: Option<&str>) -> (String, Source) {
+    let told = if recorded.is_none() { project::start_dir(call.payload) } else { None };
+    resolve(recorded, told.as_deref(), file, &call.env.cwd)
+}
+
+/// The folder that paths of a session are relative to, and what told it; `told` is what the payload says.
 pub fn resolve(
     recorded: Option<&SessionAnchor>,
-    payload_cwd: Option<&Path>,
+    told: Option<&Path>,
     file: Option<&str>,
     process_cwd: &Path,
 ) -> (String, Source) {
@@ -120,7 +128,7 @@ pub fn resolve(
     if let Some(anchor) = recorded {
         return (anchor.cwd.clone(), Source::Recorded);
     }
-    if let Some(cwd) = payload_cwd.filter(|cwd| cwd.is_absolute()) {
+    if let Some(cwd) = told.filter(|cwd| cwd.is_absolute()) {
         return (text(cwd), Source::Payload);
     }
     let file = file.map(|file| file.replace('\\', "/")).filter(|file| file.starts_with('/'));

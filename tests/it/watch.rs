@@ -334,6 +334,24 @@ fn the_files_of_a_new_folder_are_at_hand_each_by_itself() {
 }
 
 #[test]
+fn a_wiped_temp_folder_does_not_make_another_project_of_the_folder_that_the_session_is_in() {
+    let session = Session::new();
+    session.context(50_000);
+    let here = session.sandbox.cwd.clone();
+    let below = here.join("packages/web");
+    std::fs::create_dir_all(&below).unwrap();
+    let file = below.join("src/a.ts");
+    let project = session.sandbox.home.join(".claude/projects").join(si::client::project::encode(&here));
+    let transcript = project.join(format!("{SID}.jsonl"));
+    session.sandbox.write(&transcript, session.sandbox.read(session.transcript()));
+    silent(&session.tool(json!({"cwd": below, "tool_input": {"file_path": file}, "transcript_path": transcript})));
+    let entry: Value = serde_json::from_str(session.state(&format!("ctx-shape-{SID}.jsonl")).trim()).unwrap();
+    assert_eq!(entry["root"], "packages/web");
+    let anchor: Value = serde_json::from_str(&session.state(&format!("ctx-shape-{SID}.session.json"))).unwrap();
+    assert_eq!(anchor["cwd"], here.to_str().unwrap());
+}
+
+#[test]
 fn a_session_id_of_a_wrong_type_is_none() {
     let session = Session::new();
     session.context(150_000).notes("## Key Files\n- src/auth/session.ts\n");
