@@ -7,7 +7,7 @@ use std::path::Path;
 use super::json::{self, Object, Raw};
 use super::lines::{self, Needles};
 use super::row::is_message;
-use super::{transcript, usage};
+use super::{json_len, transcript, usage};
 use crate::text::utf16_len;
 
 /// How many turns with thinking count as recent.
@@ -107,18 +107,13 @@ fn add_row(turns: &mut Vec<Turn>, row: &Object<'_>) -> Option<()> {
             Some("text") => turn.visible += block.str("text").map_or(0, |text| utf16_len(&text)),
             Some("tool_use") => {
                 let name = block.str("name").map_or(0, |name| utf16_len(&name));
-                turn.visible += block.get("input").map_or(2, compact_units) + name + CALL_UNITS;
+                turn.visible +=
+                    block.get("input").map_or(2, |input| json_len::compact(input) as usize) + name + CALL_UNITS;
             }
             _ => {}
         }
     }
     Some(())
-}
-
-/// The length of a value as compact JSON, in UTF-16 units.
-fn compact_units(raw: Raw<'_>) -> usize {
-    let compact = raw.value().map(|value| value.to_string());
-    utf16_len(compact.as_deref().unwrap_or(raw.text()))
 }
 
 #[cfg(test)]
@@ -141,6 +136,14 @@ mod tests {
 
     const THINKING: &str = r#"{"type":"thinking","thinking":"","signature":"s"}"#;
     const TEXT: &str = r#"{"type":"text","text":"12345678"}"#;
+
+    #[test]
+    fn a_call_takes_what_javascript_would_write() {
+        let call = r#"{"type":"tool_use","name":"X","input": { "a" : 1.0, "b": 1e3 }}"#;
+        let text = row("m1", THINKING, "") + &row("m1", call, "");
+        // {"a":1,"b":1000}, the name and twenty make 37 units, which are 9 tokens.
+        assert_eq!(recent_of(&text, SCAN_BYTES).total, 91);
+    }
 
     #[test]
     fn blocks_of_one_message_are_one_turn() {
