@@ -143,7 +143,8 @@ pub struct Entry {
     pub missing: bool,
 }
 
-/// What a session's archive holds, in the order of its index: oldest first.
+/// What a session's archive holds, in the order of its index: oldest first. Records that no row names, as where the
+/// index was swept out of the temp folder, are listed by what stands in them.
 pub fn list(store: &Store<'_>, sid: &Sid) -> Vec<Entry> {
     let index = Index::read(store, sid);
     let mut rows: Vec<ArchiveRow> = index.rows().map(|(_, row)| row).collect();
@@ -152,7 +153,32 @@ pub fn list(store: &Store<'_>, sid: &Sid) -> Vec<Entry> {
     rows.reverse();
     rows.retain(|row| seen.insert(row.id.clone()));
     rows.reverse();
+    let unlisted = unlisted(store, sid, &seen);
+    if !unlisted.is_empty() {
+        rows.extend(unlisted);
+        rows.sort_by_key(|row| row.t);
+    }
     rows.into_iter().map(|row| Entry { missing: !is_there(store, sid, &row.id), row }).collect()
+}
+
+/// A row for each record that is whole and not among `listed`.
+fn unlisted(store: &Store<'_>, sid: &Sid, listed: &HashSet<String>) -> Vec<ArchiveRow> {
+    let Some(folder) = own_folder(store, sid) else { return Vec::new() };
+    let row = |entry: std::fs::DirEntry| {
+        let name = entry.file_name();
+        let id = name.to_str()?.strip_suffix(".json").filter(|id| is_file_id(id) && !listed.contains(*id))?;
+        let record: Archived = serde_json::from_slice(&store.read(StateFile::Archived(sid, id))?).ok()?;
+        let preview = Body::plain(&record.body).preview(PREVIEW);
+        let Archived { id: own, t, tool, chars, .. } = record;
+        (own == id).then(|| ArchiveRow { id: own, t, tool, chars, preview, ..ArchiveRow::default() })
+    };
+    std::fs::read_dir(folder).into_iter().flatten().flatten().filter_map(row).collect()
+}
+
+/// The folder of a session's archive. A link in its place leads to a folder of somebody else's.
+fn own_folder(store: &Store<'_>, sid: &Sid) -> Option<PathBuf> {
+    let folder = store.path(StateFile::ArchiveIndex(sid))?.parent()?.to_path_buf();
+    folder.symlink_metadata().is_ok_and(|meta| meta.is_dir() && file::is_own(&meta)).then_some(folder)
 }
 
 fn is_there(store: &Store<'_>, sid: &Sid, name: &str) -> bool {
@@ -200,14 +226,7 @@ fn mark_used(env: &Env, store: &Store<'_>, sid: &Sid, name: &str) {
 
 /// Removes what is older than `ttl_days` from a session's archive, records without a row included; returns how many.
 pub fn prune(env: &Env, store: &Store<'_>, sid: &Sid, ttl_days: f64) -> Result<usize> {
-    let Some(folder) = store.path(StateFile::ArchiveIndex(sid)).and_then(|path| path.parent().map(PathBuf::from))
-    else {
-        return Ok(0);
-    };
-    // A link in its place leads to a folder of somebody else's.
-    if ttl_days <= 0.0 || !folder.symlink_metadata().is_ok_and(|meta| meta.is_dir() && file::is_own(&meta)) {
-        return Ok(0);
-    }
+    let Some(folder) = own_folder(store, sid).filter(|_| ttl_days > 0.0) else { return Ok(0) };
     let guard = store.lock(StateFile::ArchiveIndex(sid))?;
     let index = Index::read(&guard.store(), sid);
     let oldest = env.now_ms - (ttl_days * DAY_MS) as i64;

@@ -396,3 +396,19 @@ fn sessions_are_found_newest_first() {
     let found: Vec<String> = sessions(&home.env).iter().map(|sid| sid.as_str().to_string()).collect();
     assert_eq!(found, ["one", "two"]);
 }
+
+#[test]
+fn records_that_no_row_names_are_listed_by_what_they_hold() {
+    let mut home = Home::new();
+    for id in ["a", "b"] {
+        home.result(id, &big(id));
+        home.env.now_ms += 1000;
+    }
+    let before = list(&Store::new(&home.env), &Sid::new("s"));
+    std::fs::remove_file(home.folder().join("index.jsonl")).unwrap();
+    assert_eq!(list(&Store::new(&home.env), &Sid::new("s")), before);
+    home.result("c", &big("c"));
+    let torn = home.folder().join("b.json");
+    file::write_atomic(&torn, &std::fs::read(&torn).unwrap()[..100]).unwrap();
+    assert_eq!(home.ids(), ["a", "c"], "what is not whole cannot be replayed");
+}

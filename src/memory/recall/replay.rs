@@ -57,7 +57,7 @@ fn in_file(path: &Path, id: &str) -> Option<Replay> {
         // The client keeps the tool's own answer beside what the model was shown of it.
         let whole = row
             .get("toolUseResult")
-            .filter(|_| blocks.len() == 1)
+            .filter(|whole| blocks.len() == 1 && !matches!(whole.text(), "{}" | "[]"))
             .map(ToolResponse::new)
             .and_then(|result| Body::of(&result))
             .map(|body| body.text());
@@ -84,7 +84,7 @@ mod tests {
             r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t2","name":"Read","input":{"file_path":"/a"}}]}}"#,
             r#"{"type":"user","message":{"content":[{"type":"text","text":"\"t1\""}]}}"#,
             r#"{"type":"user","timestamp":"2026-01-02T03:04:05Z","toolUseResult":{"stdout":"out\n","stderr":"oh"},"message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"out oh"}]}}"#,
-            r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t2","content":[{"type":"text","text":"1\tx"}]}]}}"#,
+            r#"{"type":"user","toolUseResult":{},"message":{"content":[{"type":"tool_result","tool_use_id":"t2","content":[{"type":"text","text":"1\tx"}]}]}}"#,
         ];
         file::write_atomic(&main, rows.join("\n").as_bytes()).unwrap();
         let agent = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t3","content":"from the agent"}]}}"#;
