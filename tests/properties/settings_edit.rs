@@ -144,7 +144,10 @@ fn in_and_out(document: &Document) {
         return; // it held an entry of ours or of an original, which is gone
     }
     if holds_nothing(document) {
-        assert_eq!(tidy(settings.value(&[])), tidy(document.value(&[])), "{}", shown(document));
+        // A number beyond all floats has no value to compare; where a key stands twice it goes with what is taken out.
+        if let Some(before) = document.value(&[]) {
+            assert_eq!(tidy(settings.value(&[])), tidy(Some(before)), "{}", shown(document));
+        }
     } else {
         assert_eq!(shown(&settings), shown(document), "taking out gives back what was there");
     }
