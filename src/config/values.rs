@@ -136,10 +136,10 @@ pub fn human(number: f64) -> String {
 }
 
 /// The whole number that a variable begins with, as JSON: scripts hand over what they computed, and 3.9 calls are 3.
-/// `200k` and `1.5m` are what they say.
+/// `200k`, `1.5m` and `1_000` are what they say.
 fn leading_number(text: &str) -> Option<String> {
     let text = text.trim();
-    if text.ends_with(['k', 'K', 'm', 'M'])
+    if text.contains(['k', 'K', 'm', 'M', '_'])
         && let Some(number) = human_number(text)
     {
         return number_json(number.trunc());
@@ -206,6 +206,7 @@ mod tests {
             ("1e3", Some("1")),
             ("+5", Some("5")),
             ("8k", Some("8000")),
+            ("1_000", Some("1000")),
             ("0005", Some("5")),
             ("0x10", None),
             ("-5", None),
