@@ -42,8 +42,8 @@ pub struct Head {
 }
 
 /// HEAD of the work tree that `dir` is in; none outside of one, in a bare repository, or where the repository belongs to
-/// another user. Reads a handful of small files; only a detached HEAD that was not seen before opens the repository, to
-/// look for a tag.
+/// another user. Reads a handful of small files; only a detached HEAD that was not seen before, or not with the tags
+/// there are, opens the repository, to look for one.
 ///
 /// A repository that does not answer within `deadline` has no tag, and no HEAD where only git can read it.
 pub fn head(env: &Env, dir: &Path, deadline: Duration) -> Option<Head> {
@@ -58,7 +58,8 @@ pub fn head(env: &Env, dir: &Path, deadline: Duration) -> Option<Head> {
     if id.as_deref().is_some_and(|id| !is_id(id)) {
         return None;
     }
-    let mut head = Head { name: String::new(), kind: Kind::Branch, id, root, git_dir, common_dir };
+    let kind = if name.is_some() { Kind::Branch } else { Kind::Detached };
+    let mut head = Head { name: String::new(), kind, id, root, git_dir, common_dir };
     (head.name, head.kind) = match (name.take(), &head.id) {
         (Some(full), id) => {
             let short = full.strip_prefix("refs/heads/").or_else(|| full.strip_prefix("refs/")).unwrap_or(&full);

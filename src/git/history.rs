@@ -1,6 +1,7 @@
 //! Commits and what they changed, mostly by libgit2, which starts no program.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 use git2::{Delta, DescribeFormatOptions, DescribeOptions, DiffOptions, Oid, Repository, Sort};
 
 use super::command::{Git, pathspec};
-use super::head::{Head, Place, key};
+use super::head::{Head, Kind, Place, key};
 use crate::env::Env;
 use crate::store::records::git::{CommitFacts, WorkTreeAnswer};
 use crate::store::{StateFile, Store};
@@ -52,17 +53,27 @@ pub(super) fn facts(env: &Env, head: &Head, deadline: Duration) -> Option<Commit
     let store = Store::new(env);
     let key = key(&head.root);
     let file = StateFile::WorkTree(&key);
-    let known = |record: WorkTreeAnswer| record.commit.filter(|commit| commit.id == id);
+    let tags_at = (head.kind != Kind::Branch).then(|| tags_at(head));
+    let known = |record: WorkTreeAnswer| record.commit.filter(|commit| commit.id == id && commit.tags_at == tags_at);
     if let Some(commit) = store.read_json(file).and_then(known) {
         return Some(commit);
     }
     let (asked, of) = (head.clone(), id.to_string());
-    let commit = within(deadline, move || read_facts(&asked, &of))?;
+    let commit = CommitFacts { tags_at, ..within(deadline, move || read_facts(&asked, &of))? };
     if let Ok(guard) = store.lock_within(file, PATIENCE) {
         let record = store.read_json::<WorkTreeAnswer>(file).unwrap_or_default();
         let _ = guard.write_json(file, &WorkTreeAnswer { commit: Some(commit.clone()), ..record }); // asked again next time
     }
     Some(commit)
+}
+
+/// When the places last changed that tags are kept in: each alone in a file, all in one, or in tables.
+fn tags_at(head: &Head) -> String {
+    let changed = |name: &str| match head.common_dir.join(name).metadata() {
+        Ok(meta) => format!("{}.{:09}", meta.mtime(), meta.mtime_nsec()),
+        Err(_) => String::new(),
+    };
+    ["refs/tags", "packed-refs", "reftable"].map(changed).join(" ")
 }
 
 fn read_facts(head: &Head, id: &str) -> Option<CommitFacts> {
@@ -72,7 +83,8 @@ fn read_facts(head: &Head, id: &str) -> Option<CommitFacts> {
         .describe(DescribeOptions::new().describe_tags().max_candidates_tags(0))
         .and_then(|exact| exact.format(Some(DescribeFormatOptions::new().abbreviated_size(0))))
         .ok();
-    Some(CommitFacts { id: id.to_string(), subject: subject(&commit), at: commit.time().seconds() * 1000, tag })
+    let at = commit.time().seconds() * 1000;
+    Some(CommitFacts { id: id.to_string(), subject: subject(&commit), at, tag, tags_at: None })
 }
 
 /// The answer to a question to libgit2; none when it does not come in time. libgit2 opens what a repository and its

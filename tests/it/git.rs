@@ -86,6 +86,10 @@ fn a_detached_head_is_named_by_its_tag_or_its_short_id() {
     let id = sandbox.git(&dir, &["rev-parse", "main"], &[]);
     sandbox.git(&dir, &["checkout", "-q", &id], &[]);
     assert_eq!(head(&sandbox, &dir), named(&id[..7], Kind::Detached));
+    sandbox.git(&dir, &["tag", "late"], &[]);
+    assert_eq!(head(&sandbox, &dir), named("late", Kind::Tag), "made where HEAD stands already");
+    sandbox.git(&dir, &["tag", "-d", "late"], &[]);
+    assert_eq!(head(&sandbox, &dir), named(&id[..7], Kind::Detached));
 }
 
 #[test]

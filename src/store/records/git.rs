@@ -53,6 +53,8 @@ pub struct CommitFacts {
     pub at: i64,
     /// A tag that names it.
     pub tag: Option<String>,
+    /// When the repository's tags had last changed by then; told of a detached HEAD only.
+    pub tags_at: Option<String>,
 }
 
 /// `claude-git-nexus-<hash>.json`: the files changed most often in recent commits.
