@@ -108,7 +108,7 @@ fn plain(model: &str) -> String {
     let name = &lower[start..];
     let name = &name[..name.find(['[', '@', ':', '/']).unwrap_or(name.len())];
     let name = cut_suffix(name, |end| end.strip_prefix('v').is_some_and(all_digits));
-    let name = name.strip_suffix("-latest").unwrap_or(name);
+    let name = name.strip_suffix("-latest").or_else(|| name.strip_suffix("-1m")).unwrap_or(name);
     let name = cut_suffix(name, |end| end.len() == 8 && all_digits(end));
     name.replace('.', "-")
 }
@@ -213,6 +213,7 @@ mod tests {
             ("anthropic/claude-opus-4.8", "claude-opus-4-8"),
             ("Claude-Opus-4-8[1m]", "claude-opus-4-8"),
             ("claude-3-5-haiku-latest", "claude-3-5-haiku"),
+            ("claude-sonnet-4-6-1m", "claude-sonnet-4-6"),
         ] {
             assert_eq!(plain(id), name, "{id}");
         }
