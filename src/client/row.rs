@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use memchr::memmem;
+
 use super::cursor::Cursor;
 use super::json::{self, Object, Raw};
 use super::transcript::Boundary;
@@ -52,6 +54,18 @@ impl<'a> Row<'a> {
         usual(line).or_else(|| Object::parse(&json::decode(line)).map(|object| of_object(&object)))
     }
 
+    /// The rows of a line: one as a rule. A writer that was killed leaves half a row without a line break, and the next
+    /// goes on behind it, so that a line that tells nothing in the usual way is looked through for where one begins.
+    pub fn all(line: &'a [u8]) -> impl DoubleEndedIterator<Item = Row<'a>> {
+        let mut whole = usual(line);
+        let mut rows = Vec::new();
+        if whole.as_ref().is_none_or(|row| row.says == Says::Other) {
+            rows.extend(pieces(line).into_iter().filter_map(usual));
+            whole = if rows.is_empty() { whole.or_else(|| Row::parse(line)) } else { None };
+        }
+        whole.into_iter().chain(rows)
+    }
+
     /// The usage of a reply in the main conversation that says how large its context was.
     pub fn context(&self) -> Option<(&Usage, &str)> {
         match &self.says {
@@ -59,6 +73,25 @@ impl<'a> Row<'a> {
             _ => None,
         }
     }
+}
+
+/// What rows with something to tell begin with.
+const BEGINNINGS: [&str; 4] =
+    ["{\"parentUuid\":", "{\"type\":\"assistant\"", "{\"type\":\"user\"", "{\"type\":\"system\""];
+
+/// A line cut where rows begin. In the texts of a row none of this can stand, since quotes are escaped there; an object in
+/// a row that begins so is no piece of its own, since the rest of the row follows it.
+fn pieces(line: &[u8]) -> Vec<&[u8]> {
+    let begun = BEGINNINGS.iter().flat_map(|sign| memmem::find_iter(line, sign));
+    let behind_another = memmem::find_iter(line, b"}{\"").map(|at| at + 1);
+    let mut cuts: Vec<usize> = begun.chain(behind_another).collect();
+    cuts.sort_unstable();
+    cuts.dedup();
+    let ends = cuts.iter().skip(1).copied().chain([line.len()]);
+    let pieces = cuts.iter().zip(ends).map(|(from, to)| &line[*from..to]);
+    // What is before the first cut may be a row too.
+    let first = cuts.first().map(|cut| &line[..*cut]);
+    first.into_iter().chain(pieces).collect()
 }
 
 /// Reads a row of the usual shape; none for any other.
@@ -240,6 +273,27 @@ mod tests {
         assert_eq!(Row::parse(&bytes).unwrap().context().unwrap().1, "claude-\u{fffd}pus-5-5");
         let marked = [b"\xef\xbb\xbf".as_slice(), USUAL.as_bytes(), b"\r"].concat();
         assert!(Row::parse(&marked).unwrap().context().is_some());
+    }
+
+    #[test]
+    fn rows_on_one_line_are_read_each() {
+        let next = USUAL.replace("\"m1\"", "\"m2\"");
+        let ids = |line: &str| -> Vec<String> {
+            Row::all(line.as_bytes()).filter_map(|row| row.id.map(Cow::into_owned)).collect()
+        };
+        assert_eq!(ids(USUAL), ["m1"]);
+        for half in [20, USUAL.find("12,").unwrap(), USUAL.len() - 1] {
+            assert_eq!(ids(&format!("{}{next}", &USUAL[..half])), ["m2"], "{half}");
+        }
+        for half in 1..USUAL.len() {
+            let line = format!("{}{next}", &USUAL[..half]);
+            let told: Vec<u64> = Row::all(line.as_bytes()).filter_map(|row| Some(row.context()?.0.context())).collect();
+            assert_eq!(told, [61_000], "{half}");
+        }
+        assert_eq!(ids(&format!("{}{next}", "\0".repeat(40))), ["m2"]);
+        assert_eq!(ids(&format!("{USUAL}{next}")), ["m1", "m2"]);
+        assert_eq!(ids(&format!("{USUAL}{{\"type\":\"mode\"}}{next}{}", &USUAL[..50])), ["m1", "m2"]);
+        assert_eq!(ids(&USUAL[..USUAL.len() - 1]), [""; 0]);
     }
 
     #[test]

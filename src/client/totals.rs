@@ -24,8 +24,6 @@ use crate::env::Env;
 use crate::store::records::totals::{Base, ByModel, Detail, Place, SinceCompactRecord, TotalsRecord};
 use crate::store::{Sid, StateFile, Store, file};
 
-/// Subagents' files that are read.
-const MAX_AGENTS: usize = 5000;
 /// The bytes before the offset that a file is known by: more than one row, since rows of one session end alike.
 const KNOWN_BY: u64 = 4 << 10;
 
@@ -208,19 +206,11 @@ struct Agent {
 
 /// The files of the session's subagents, by name.
 fn agent_files(transcript: &Path) -> Vec<Agent> {
-    let Ok(entries) = std::fs::read_dir(transcript.with_extension("").join("subagents")) else { return Vec::new() };
-    let mut files: Vec<Agent> = entries
-        .flatten()
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok().filter(|name| name.ends_with(".jsonl"))?;
-            let path = entry.path();
-            let meta = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?;
-            Some(Agent { name, path, size: meta.len(), ino: meta.ino() })
-        })
-        .take(MAX_AGENTS)
-        .collect();
-    files.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-    files
+    let agent = |(name, path): (String, PathBuf)| {
+        let meta = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?;
+        Some(Agent { name, path, size: meta.len(), ino: meta.ino() })
+    };
+    transcript::subagents(transcript).into_iter().filter_map(agent).collect()
 }
 
 /// A pass over what is new.
@@ -315,7 +305,7 @@ impl Reading<'_> {
             let all = Needles::new(&NEEDLES);
             let unfinished = &mut self.unfinished;
             let add = |line: &[u8]| {
-                unfinished.extend(event(line, own).map(|event| (event, source)));
+                unfinished.extend(Row::all(line).filter_map(|row| event(row, own)).map(|event| (event, source)));
                 ControlFlow::Break(())
             };
             lines::scan_back(file, end, to, &all, add).map_err(|_| end)?;
@@ -335,7 +325,7 @@ fn find_own(detail: &mut Detail, own: Option<&str>, file: &File, looked: u64) {
     let Some(own) = own.filter(|_| !detail.own_seen && !detail.foreign.session.is_empty()) else { return };
     // A file that cannot be read now leaves it open.
     let _ = lines::scan(file, looked, detail.place.offset, &Needles::new(&[own]), |line| {
-        detail.own_seen = Row::parse(line).is_some_and(|row| row.session.as_deref() == Some(own));
+        detail.own_seen = Row::all(line).any(|row| row.session.as_deref() == Some(own));
         if detail.own_seen { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
 }
@@ -344,14 +334,13 @@ fn find_own(detail: &mut Detail, own: Option<&str>, file: &File, looked: u64) {
 fn events(file: &File, from: u64, to: u64, own: Option<&str>) -> io::Result<(Vec<Event>, u64)> {
     let mut events = Vec::new();
     let end = lines::scan(file, from, to, &Needles::new(&NEEDLES), |line| {
-        events.extend(event(line, own));
+        events.extend(Row::all(line).filter_map(|row| event(row, own)));
         ControlFlow::Continue(())
     })?;
     Ok((events, end))
 }
 
-fn event(line: &[u8], own: Option<&str>) -> Option<Event> {
-    let row = Row::parse(line)?;
+fn event(row: Row<'_>, own: Option<&str>) -> Option<Event> {
     match row.says {
         Says::Used { usage, model } if usage.total() > 0 => Some(Event::Used(Reply {
             id: row.id.map(|id| hash(id.as_bytes())),

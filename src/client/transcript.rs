@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::json::{self, Object};
 use super::lines::{self, Needles};
@@ -16,6 +16,9 @@ use crate::store::records::totals::BoundaryRecord;
 
 /// How far back the end of a transcript is searched, in bytes.
 const TAIL: u64 = 64 << 20;
+/// Subagents' files that are read, and how many folders deep they may lie below their own.
+const MAX_SUBAGENTS: usize = 5000;
+const SUBAGENT_FOLDERS: usize = 3;
 /// How far the first timestamp is looked for, in bytes.
 const HEAD: u64 = 1 << 20;
 
@@ -132,11 +135,33 @@ pub fn first_timestamp_ms(path: &Path) -> Option<i64> {
 /// Visits the parsed rows that hold a needle, from the end backwards; none when the file cannot be read.
 fn rows_back(path: &Path, needles: &[&str], mut visit: impl FnMut(Row<'_>) -> ControlFlow<()>) -> Option<()> {
     let (file, size) = open(path)?;
-    lines::scan_back(&file, size.saturating_sub(TAIL), size, &Needles::new(needles), |line| match Row::parse(line) {
-        Some(row) => visit(row),
-        None => ControlFlow::Continue(()),
+    lines::scan_back(&file, size.saturating_sub(TAIL), size, &Needles::new(needles), |line| {
+        Row::all(line).rev().try_for_each(&mut visit)
     })
     .ok()
+}
+
+/// The files of a session's subagents: what tells each of them from the others, and where it is, by name. Those of one run
+/// of a workflow lie in a folder of their own.
+pub fn subagents(transcript: &Path) -> Vec<(String, PathBuf)> {
+    let mut files = Vec::new();
+    in_folder(&transcript.with_extension("").join("subagents"), "", SUBAGENT_FOLDERS, &mut files);
+    files.sort_unstable();
+    files
+}
+
+fn in_folder(folder: &Path, above: &str, levels: usize, files: &mut Vec<(String, PathBuf)>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        if files.len() >= MAX_SUBAGENTS {
+            return;
+        }
+        if name.ends_with(".jsonl") {
+            files.push((format!("{above}{name}"), entry.path()));
+        } else if levels > 0 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            in_folder(&entry.path(), &format!("{above}{name}/"), levels - 1, files);
+        }
+    }
 }
 
 /// Calls `visit` with each line from the end of the file backwards, as far as it begins in the last `max_bytes`. Line

@@ -85,11 +85,7 @@ fn is_boundary(line: &[u8]) -> bool {
 
 /// The transcripts of a session's subagents, by name.
 pub fn subagents(transcript: &Path) -> Vec<PathBuf> {
-    let folder = transcript.with_extension("").join("subagents");
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut paths: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|ext| ext == "jsonl")).collect();
-    paths.sort();
-    paths
+    transcript::subagents(transcript).into_iter().map(|(_, path)| path).collect()
 }
 
 /// Looks for `words` in a transcript; with `all`, in what its subagents said too.

@@ -229,6 +229,18 @@ fn damaged_rows_cost_nothing_but_themselves() {
 }
 
 #[test]
+fn rows_behind_what_a_killed_writer_left_on_their_line_count() {
+    let made = Made::new();
+    let [one, two, three] = [1, 10, 100].map(|input| reply(&format!("m{input}"), input).to_string());
+    let first_as_the_client_has_it = |row: &str| row.replacen('{', "{\"parentUuid\":null,", 1);
+    let (one, two) = (first_as_the_client_has_it(&one), first_as_the_client_has_it(&two));
+    made.append(&format!("{}{one}\n{}{two}{three}\n", &two[..two.len() / 2], "\0".repeat(20)));
+    assert_eq!(made.cost(), 111.0);
+    let latest = transcript::tail(&made.transcript).unwrap().latest.unwrap();
+    assert_eq!(latest.usage.input, 100);
+}
+
+#[test]
 fn nothing_that_the_client_made_up_counts() {
     let made = Made::new();
     made.append(&lines(&[
@@ -256,9 +268,15 @@ fn subagents_count_inline_and_in_their_files_but_once() {
     assert_eq!(made.cost(), 11_211.0);
     made.append_to(&made.agent("agent-b.jsonl"), "\n");
     assert_eq!(made.cost(), 11_211.0);
+    // The agents of a workflow lie in a folder of their run.
+    made.append_to(&made.agent("workflows/run-1/agent-a.jsonl"), &lines(&[side("w1", 100_000), side("s1", 10)]));
+    made.append_to(&made.agent("workflows/run-2/agent-a.jsonl"), &lines(&[side("w2", 200_000)]));
+    assert_eq!(made.cost(), 311_211.0);
+    assert_eq!(made.cost(), 311_211.0);
+    std::fs::remove_dir_all(made.agent("workflows")).unwrap();
     // A file that is gone has cost what it has; one that was rewritten is counted anew.
     std::fs::remove_file(made.agent("agent-b.jsonl")).unwrap();
-    assert_eq!(made.cost(), 11_211.0);
+    assert_eq!(made.cost(), 311_211.0);
     std::fs::write(made.agent("agent-a.jsonl"), lines(&[side("s5", 2)])).unwrap();
     assert_eq!(made.cost(), 13.0);
 }
