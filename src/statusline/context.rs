@@ -255,7 +255,11 @@ impl<'a> Context<'a> {
             let (client, model) = (self.client_window(), self.model());
             let [id, name] = ["id", "display_name"].map(|key| model.as_ref().and_then(|model| model.str(key)));
             let used = self.tokens().map_or(0, |tokens| tokens.count);
-            let cap = pricing::context_cap(user, client, id.as_deref(), name.as_deref(), used);
+            // Where the client names no model, as hooks are told none: the one that wrote the latest reply.
+            let told = user.is_some() || client.is_some() || id.is_some() || name.is_some();
+            let wrote = || Some(self.tail()?.latest.as_ref()?.model.as_str());
+            let id = id.as_deref().or_else(|| if told { None } else { wrote() });
+            let cap = pricing::context_cap(user, client, id, name.as_deref(), used);
             let origin = if user.is_some() {
                 "config"
             } else if client.is_some() {

@@ -210,6 +210,21 @@ fn the_window_is_the_clients_unless_what_is_used_proves_it_wrong() {
 }
 
 #[test]
+fn where_the_client_names_no_model_the_window_is_that_of_the_one_that_replied() {
+    let sandbox = Sandbox::new();
+    let extra = transcript(&sandbox, &[reply(&sandbox, "m1", 60, usage(0, 0, 100_000, 5))]);
+    let row = std::fs::read_to_string(extra["transcript_path"].as_str().unwrap()).unwrap();
+    let model = serde_json::from_str::<Value>(&row).unwrap()["message"]["model"].clone();
+    let window = si::client::pricing::lookup(model.as_str().unwrap()).window;
+    assert_eq!(window, 1_000_000, "not what an unknown model has");
+    for unnamed in [json!(null), json!({}), json!("opus"), json!({"id": null})] {
+        let mut extra = extra.clone();
+        extra["model"] = unnamed;
+        assert!(shows(&sandbox, "tokens", extra.clone()).ends_with("100k/1M (10%)"), "{extra}");
+    }
+}
+
+#[test]
 fn sums_over_the_session_are_not_the_context() {
     let sandbox = Sandbox::new();
     let mut extra = transcript(&sandbox, &[reply(&sandbox, "m1", 60, usage(12, 345, 79_643, 50))]);
