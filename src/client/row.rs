@@ -79,19 +79,23 @@ impl<'a> Row<'a> {
 const BEGINNINGS: [&str; 4] =
     ["{\"parentUuid\":", "{\"type\":\"assistant\"", "{\"type\":\"user\"", "{\"type\":\"system\""];
 
-/// A line cut where rows begin. In the texts of a row none of this can stand, since quotes are escaped there; an object in
-/// a row that begins so is no piece of its own, since the rest of the row follows it.
+/// A line cut where rows begin behind its start; none where none does. In the texts of a row none of this can stand, since
+/// quotes are escaped there; an object in a row that begins so is no piece of its own, since the rest of the row follows it.
 fn pieces(line: &[u8]) -> Vec<&[u8]> {
-    let begun = BEGINNINGS.iter().flat_map(|sign| memmem::find_iter(line, sign));
-    let behind_another = memmem::find_iter(line, b"}{\"").map(|at| at + 1);
-    let mut cuts: Vec<usize> = begun.chain(behind_another).collect();
-    cuts.sort_unstable();
-    cuts.dedup();
-    let ends = cuts.iter().skip(1).copied().chain([line.len()]);
-    let pieces = cuts.iter().zip(ends).map(|(from, to)| &line[*from..to]);
-    // What is before the first cut may be a row too.
-    let first = cuts.first().map(|cut| &line[..*cut]);
-    first.into_iter().chain(pieces).collect()
+    let begins = |at: &usize| {
+        let behind_another = line[..*at].ends_with(b"}");
+        *at > 0 && (behind_another || BEGINNINGS.iter().any(|sign| line[*at..].starts_with(sign.as_bytes())))
+    };
+    let mut pieces = Vec::new();
+    let mut from = 0;
+    for at in memmem::find_iter(line, b"{\"").filter(begins) {
+        pieces.push(&line[from..at]);
+        from = at;
+    }
+    if from > 0 {
+        pieces.push(&line[from..]);
+    }
+    pieces
 }
 
 /// Reads a row of the usual shape; none for any other.
