@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Fuzzes every target, or those that are named.
 #
-#   scripts/fuzz.sh                      the short run of .ci/run: counted inputs from one seed, so that what it finds is a
-#                                        fault of the change at hand and never luck
+#   scripts/fuzz.sh                      the short run of .ci/run: counted inputs from one seed, so that it finds the
+#                                        faults of the change at hand and hardly ever one by luck
 #   scripts/fuzz.sh SECONDS [TARGET…]    explores, from where the run before it stopped (fuzz/corpus)
 #
 # Both start from tests/corpus; finds are written to fuzz/artifacts. Without cargo-fuzz it says so and does nothing.

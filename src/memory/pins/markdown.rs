@@ -219,17 +219,18 @@ impl<'a> Lines<'a> {
         if self.endless.borrow().get(open).is_some_and(|lines| lines.contains(&line)) {
             return None; // searched already: a file of a thousand open ones is not read a thousand times
         }
+        let mut stop = self.len();
         for at in line..self.len() {
             let text = self.get(at);
             if Stamp::parse(text).is_some() {
-                self.endless.borrow_mut().insert(open, line..at + 1);
-                return None;
+                stop = at;
+                break;
             }
             if is_end(text) {
                 return Some(at);
             }
         }
-        self.endless.borrow_mut().insert(open, line..self.len() + 1);
+        self.endless.borrow_mut().insert(open, line..stop + 1);
         None
     }
 
